@@ -12,7 +12,7 @@ import { stopTracing } from './platform/tracing/tracing.js';
 import { runProcess } from './run-process.js';
 import { startLog } from './start-log.js';
 
-/** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
+/** Long enough for a login's hashing and a slow database; by then, a load balancer uses other processes. */
 const drainWithinMs = 10_000;
 
 const command = { usage: 'npm run start:api', about: 'Serves HTTP until SIGTERM.' };
@@ -25,30 +25,31 @@ await runProcess('api', command, async () => {
     poolSize: config.database.poolSize,
     applicationName: 'gatehouse api',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
-    answerWithinMs: 0.6 * config.requestTimeoutMs, // with the wait for a connection, less than the request has
+    answerWithinMs: 0.6 * config.requestTimeoutMs, // with the wait for a connection, less than a request may take
   });
   await checkDatabase(db, config);
   await warnOfCollation(db, log);
   const clock = watchClock({ db, log });
 
-  // Only now: what keeps it from starting is said without having loaded the rest of it, which takes most of the time.
+  // Imported only now: errors of the settings or the database are reported without this load, which takes most of the
+  // start.
   const { composeApi } = await import('./compose.js');
   const { app, registry, leave, close } = await composeApi(config, db, log);
   const { port } = config.listen;
   const host = await reachableHost(config.listen.host);
-  // The public port is the last one, so that nobody is answered by a process that then cannot start.
+  // The public port is opened last, so that no process answers requests and then fails to start.
   const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
   await app.listen({ port, host }).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall !== 'getaddrinfo') throw error;
-    throw new StartError(`HOST is not known: ${error.message}`); // and not PostgreSQL's
+    throw new StartError(`HOST is not known: ${error.message}`); // otherwise it would look like PostgreSQL's
   });
   log.info({ port, baseUrl: config.baseUrl }, 'listening');
 
   stopAtSignals(
     async () => {
       leave();
-      await sleep(config.shutdownDelayMs); // also those are taken whose connection nobody has accepted yet
-      await app.close(); // takes no more, and waits for what is being answered
+      await sleep(config.shutdownDelayMs); // still serves connections that wait to be accepted
+      await app.close(); // takes no more requests, and waits for those under way
       await metrics.close();
       clock.stop();
       await close();

@@ -14,8 +14,9 @@ import { StartError } from './platform/start-error.js';
 type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
 
 /**
- * @throws StartError where the database is not one that this version, with this role and these master keys, can work on. The very
- *   first start makes the first signing key, so that every later one, also one at the same time, is held to its master keys.
+ * Checks that this version can work on the database, with this role and these master keys. The very first start creates
+ * the first signing key, so that every other start, even one at the same time, must have the same master keys.
+ * @throws StartError with what is wrong
  */
 export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBits }: OfDatabase): Promise<void> {
   await assertSessions(db);
@@ -32,12 +33,12 @@ export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBit
   const keys = createSigningKeys({ ...deps, issuer: baseUrl, keyBits: signingKeyBits });
   await assertMasterKeys(deps);
   await keys.jwks();
-  await assertMasterKeys(deps); // of those that begin at the same time, one has made it
+  await assertMasterKeys(deps); // one of several simultaneous starts has created the key
   await noteMasterKey(deps);
   await assertMasterKeys(deps);
 }
 
-/** There is none, or this role is not led to it: for `migrate`, which is somebody else, it may be there. */
+/** Returns the error for a missing schema, which may only be invisible for this role, but not for that of `migrate`. */
 async function unseenSchema({ source }: Pick<Db, 'source'>): Promise<string> {
   const [here] = await source.query<Record<'database' | 'user' | 'path', string>[]>(
     `select current_database() as database, current_user as "user", current_setting('search_path') as path`,
@@ -45,7 +46,7 @@ async function unseenSchema({ source }: Pick<Db, 'source'>): Promise<string> {
   return `there is no schema in the database ${here?.database} that ${here?.user} finds (search_path ${here?.path}): run npm run migrate, unless DATABASE_URL names another database, or the role has a search_path without public`;
 }
 
-/** Says what an operator has to look after, though nothing keeps a process from starting. */
+/** Warns if the collation has changed, which operators have to deal with, although the process can start. */
 export async function warnOfCollation({ source }: Pick<Db, 'source'>, log: Pick<Logger, 'warn'>): Promise<void> {
   const reason = await changedCollation(source);
   if (reason) log.warn({ reason }, 'indexes of texts may be out of order');
@@ -56,7 +57,7 @@ async function assertMasterKeys(deps: Parameters<typeof wrongMasterKeys>[0]): Pr
   if (reason) throw new StartError(reason);
 }
 
-/** With one of either pool, since each may have a single one. */
+/** Compares one connection of each pool, since a pool may have only one. */
 async function assertSessions({ pool, source }: Db): Promise<void> {
   const [one, other] = [await pool.connect(), source.createQueryRunner()];
   try {

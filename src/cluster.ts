@@ -9,8 +9,8 @@ const command = {
 };
 
 /**
- * `npm run cluster`: what `npm start` is, made as in production: a Temporal server on PostgreSQL, two apis and two workers. Its
- * data is its own.
+ * `npm run cluster`: like `npm start`, but built as in production: a Temporal server on PostgreSQL, two apis and two
+ * workers. It has its own data.
  */
 await runProcess('cluster', command, () =>
   runInstallation(loadConfig('dev'), { temporal: 'on PostgreSQL', copies: 2, folder: 'cluster' }),

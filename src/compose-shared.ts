@@ -28,14 +28,14 @@ export interface SharedDeps {
   now: Clock;
 }
 
-/** Which URLs of tenants are called, and how their names are looked up. */
+/** Returns which of the tenants' URLs may be called, and how their names are resolved. */
 export const outboundGuardOptions = (config: Pick<Config, 'outboundNetworks' | 'outboundHosts' | 'dnsServers'>) => ({
   allowedNetworks: config.outboundNetworks,
   allowedHosts: config.outboundHosts,
   resolveName: createResolveName({ servers: config.dnsServers }),
 });
 
-/** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
+/** Composes what api and worker share: one reads what the other writes, so both use the same settings. */
 export function composeShared({ config, db, now }: SharedDeps) {
   const { masterKeys, baseUrl, signingKeyBits: keyBits, registration, intentTtlMs } = config;
   const sealing = createSealing(masterKeys);

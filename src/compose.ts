@@ -96,13 +96,13 @@ export interface ComposedApi {
   app: FastifyInstance;
   services: Services;
   registry: Registry;
-  /** Has load balancers send requests elsewhere from now on, while those that come are still answered. */
+  /** Makes load balancers send requests elsewhere from now on; requests that still arrive are answered. */
   leave(): void;
-  /** Lets go of what `db` does not own. */
+  /** Closes what `db` does not own. */
   close(): Promise<void>;
 }
 
-/** The api, from its settings: reads top to bottom, each line given what stands above it. */
+/** Composes the api from its settings, from top to bottom: each line only uses those above it. */
 export async function composeApi(
   config: Config,
   db: Db,
@@ -253,7 +253,7 @@ export async function composeApi(
     shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
     isStopping: () => isStopping,
     health: {
-      dispensable: ['temporal'], // what waits for it is kept in the outbox
+      dispensable: ['temporal'], // the outbox keeps what waits for it
       checks: {
         database: async () => db.ping().then(() => 'ok'),
         migrations: async () => ((await pendingMigrations(db.source)).length === 0 ? 'ok' : 'outdated'),
@@ -276,7 +276,7 @@ export async function composeApi(
         await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
       },
       async (surface) => {
-        surface.addHook('preClose', changes.stop); // whoever waits for a change is answered now
+        surface.addHook('preClose', changes.stop); // answers the requests that wait for a change
         mountPublicApi(surface, { principals: callers, provider, services });
       },
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),

@@ -40,7 +40,7 @@ import { Settings } from './settings.js';
 
 export { Settings };
 
-/** Text that an operator reads and mends: one line for each setting that is missing or unreadable. */
+/** Tells operators what to correct: one line for each setting that is missing or unreadable. */
 export class ConfigError extends Error {
   constructor(readonly lines: string[]) {
     super(lines.join('\n'));
@@ -72,7 +72,7 @@ const durationLists = [
   'ROLE_ASSIGNMENT_NOTICES',
 ] as const;
 
-/** A link that is over before it is sent, or a look after the other without a pause, is nobody's wish. */
+/** Zero makes no sense for these: links would expire before they are sent, and checks would follow without a pause. */
 const neverZero = [
   'REGISTRATION_TTL',
   'INTENT_TTL',
@@ -82,8 +82,8 @@ const neverZero = [
 ] as const;
 
 /**
- * Reads the environment once. Empty values, and those of blanks alone, count as absent.
- * @throws ConfigError naming every missing or unreadable setting, one line each.
+ * Reads the environment once. Empty and blank values count as absent.
+ * @throws ConfigError with one line for each missing or unreadable setting
  */
 export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globalThis.process.env) {
   const present = Object.fromEntries(Object.entries(data).filter(([, value]) => value?.trim()));
@@ -134,7 +134,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     lines.push('TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH are needed together');
   }
   check('TEMPORAL_TLS_CLIENT_KEY_PATH', () => assertPair(clientCert, clientKey));
-  check('NODE_EXTRA_CA_CERTS', () => pemOf(env.NODE_EXTRA_CA_CERTS)); // Node itself goes on without it
+  check('NODE_EXTRA_CA_CERTS', () => pemOf(env.NODE_EXTRA_CA_CERTS)); // Node itself only ignores a wrong file
   check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
   check('MAIL_FROM', () => assertMailbox(env.MAIL_FROM));
   check('HOST', () => env.HOST && assertHost(env.HOST));
@@ -231,7 +231,10 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
 
 export type Config = ReturnType<typeof loadConfig>;
 
-/** Of the pool two threads are left to signatures, whatever hashes. A turn takes some 25 ms, so that nobody waits for seconds. */
+/**
+ * Returns how many passwords are hashed at once, which leaves two threads of the pool free for signatures, and how many
+ * may wait. A hash takes some 25 ms, so nobody waits for seconds.
+ */
 function hashingWith(threads: number) {
   const atOnce = Math.max(1, Math.min(availableParallelism(), threads - 2));
   return { atOnce, mostWaiting: 50 * atOnce };
@@ -244,7 +247,7 @@ interface Unreadable {
   message?: string;
 }
 
-/** In words that an operator can go by: which values there are, and not the pattern of a duration. */
+/** Returns words that help an operator: the values of an enum, and no regular expression for a duration. */
 function whatItMustBe({ keyword, params, message = 'is unreadable' }: Unreadable): string {
   if (keyword === 'enum') return `must be ${params.allowedValues?.join(', ').replace(/, (?=[^ ]+$)/, ' or ')}`;
   if (keyword !== 'pattern') return message;
@@ -260,7 +263,7 @@ function readSettings(present: NodeJS.ProcessEnv, lines: string[]) {
       const name = first?.instancePath.slice(1);
       if (!first || !name || present[name] === undefined) throw error;
       lines.push(`${name} ${whatItMustBe(first)}`);
-      delete present[name]; // and look on, so that all of them are named at once
+      delete present[name]; // and go on, so that all of them are named at once
     }
   }
 }

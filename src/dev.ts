@@ -9,5 +9,5 @@ const command = {
     'Runs the whole service on this machine, with what it needs embedded unless it is configured elsewhere, until Ctrl-C.',
 };
 
-/** `npm start`: the whole service on one machine, with what it needs embedded unless it is configured elsewhere. */
+/** `npm start`: the whole service on one machine; what it needs is embedded unless settings name another. */
 await runProcess('start', command, () => runInstallation(loadConfig('dev'), { temporal: 'dev server', copies: 1 }));

@@ -3,7 +3,7 @@ import { composeApi } from './compose.js';
 import { loadConfig } from './config.js';
 import { createDb } from './platform/database/open-db.js';
 
-/** The OpenAPI document of the api with its usual surfaces, made without a database, a Temporal server or settings. */
+/** Returns the OpenAPI document of the api's usual surfaces; needs no database, Temporal server or settings. */
 export async function openApiDocument(): Promise<object> {
   const nowhere = '127.0.0.1:1';
   const url = `postgres://${nowhere}/none`;

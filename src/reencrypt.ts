@@ -16,8 +16,9 @@ The service may be at work meanwhile. Harmless to repeat.`,
 };
 
 /**
- * `npm run reencrypt`: after a new master key was put in front, encrypts with it what older ones sealed, so that those can
- * be taken away (contract §2). What seals for minutes or days (kept answers, links) runs out by itself: it says what there is.
+ * `npm run reencrypt`: after a new master key was put first, encrypts with it what older ones have sealed, so that
+ * those can be removed (contract §2). Values that live for minutes or days (stored answers, links) expire by
+ * themselves: it only prints which older keys they still need.
  */
 await runProcess('reencrypt', command, async () => {
   const { database, masterKeys } = loadConfig('reencrypt');

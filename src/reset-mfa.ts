@@ -14,8 +14,8 @@ Make sure that it is them who ask.`,
 };
 
 /**
- * `npm run reset-mfa -- ana@example.com`: takes the second factors of an administrator away who has lost them, and whom nobody
- * in an Account may help (docs/administrators.md). Make sure that it is them.
+ * `npm run reset-mfa -- ana@example.com`: removes the second factors of an administrator who has lost them, and whom
+ * nobody in an Account may help (docs/administrators.md). Make sure of the person's identity first.
  */
 await runProcess('reset-mfa', command, async () => {
   const config = loadConfig('reset-mfa');

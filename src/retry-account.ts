@@ -14,8 +14,8 @@ A short name that is taken is given up for one that the name gives.`,
 };
 
 /**
- * `npm run retry-account -- <id>`: what the mail of a failed creation promises of support (docs/operations.md). It belongs to no
- * Account, so that the Portal has no verb for it.
+ * `npm run retry-account -- <id>`: retries a failed creation of an account, which the mail about it says that support
+ * can do (docs/operations.md). The process belongs to no Account, so the Portal cannot retry it.
  */
 await runProcess('retry-account', command, async () => {
   const config = loadConfig('retry-account');

@@ -6,8 +6,8 @@ import { StartError } from './platform/start-error.js';
 import { isTlsFault } from './platform/tls-faults.js';
 
 /**
- * Says what keeps a process from starting, in one line for each reason, and ends it with a non-zero exit code. Who asks for
- * `--help` is told what it does, and nothing is done.
+ * Starts a process. If it cannot start, prints one line for each reason, and exits with 1. With `--help`, only prints
+ * what the program does.
  */
 export async function runProcess(name: string, command: Command, start: () => Promise<void>): Promise<void> {
   try {

@@ -47,7 +47,7 @@ import type { WebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
 import type { Webhooks } from './domain/webhooks/webhooks.js';
 import type { Db } from './platform/database/db.js';
 
-/** What the handlers of operations are given; `compose.ts` builds it. */
+/** The services that operations' handlers get; `compose.ts` builds them. */
 export interface Services {
   accessSearch: AccessSearch;
   accessSetup: AccessSetup;

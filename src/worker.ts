@@ -24,7 +24,7 @@ import { installMeasuredRuntime } from './worker/temporal-metrics.js';
 import { startTemporalWorkers } from './worker/temporal-workers.js';
 import { startWebhookFanOut } from './worker/webhook-fan-out.js';
 
-/** Longer than a drain may take; whatever hangs then is left to the next worker. */
+/** Longer than a drain may take; work that still hangs then is left to another worker. */
 const stopWithinMs = 9_000;
 
 const command = { usage: 'npm run start:worker', about: 'Works on what waits, until SIGTERM.' };

@@ -14,9 +14,9 @@ import { type ProcessInput, type ProcessName, startOptions } from '../platform/p
 import { hasEnded } from './errors.js';
 
 export interface Waits {
-  /** How long a caller waits for Temporal to answer at all. */
+  /** How long a caller waits until Temporal answers at all. */
   answerWithinMs?: number;
-  /** And for a worker to finish what it accepted. */
+  /** How long a caller waits until a worker finishes the update that it accepted. */
   finishWithinMs?: number;
 }
 
@@ -26,20 +26,20 @@ interface AskedUpdate {
   args: unknown[];
   /** Instead of `answerWithinMs`. */
   acceptWithinMs?: number;
-  /** Whether one that has come to its end is begun anew to answer. */
+  /** Whether a workflow that has completed is started again to answer. */
   mayHaveEnded?: boolean;
 }
 
-/** How long Temporal has to take an update of which somebody else can do the work. */
+/** How long Temporal may take to accept an update if the caller can do its work otherwise. */
 const soonMs = 2_000;
 
-/** What is asked of processes by updates, and waited for. */
+/** Returns the functions that send an update to a process, and wait for its result. */
 export function createAnswers(
   client: Client,
   within: <T>(ms: number, call: () => Promise<T>) => Promise<T>,
   { answerWithinMs, finishWithinMs }: Required<Waits>,
 ) {
-  /** What a process answers to an update; starts it where the relay has not done so yet. */
+  /** Sends an update, and returns its result; starts the process if the relay has not done so yet. */
   const answerOf = async <Answer>(
     name: ProcessName,
     input: ProcessInput<ProcessName>,
@@ -48,10 +48,10 @@ export function createAnswers(
     const accepted = await within(acceptWithinMs, () => {
       const start = new WithStartWorkflowOperation<Workflow>(name, {
         ...startOptions(name, input),
-        // One that somebody terminated may run again: the row decides whether there is anything left to do.
+        // A terminated workflow may run again: the row decides whether anything is left to do.
         workflowIdReusePolicy: mayHaveEnded ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
       });
-      start.workflowHandle().catch(() => undefined); // the update's own error says it
+      start.workflowHandle().catch(() => undefined); // the update reports the same error
       const options = { startWorkflowOperation: start, waitForStage: 'ACCEPTED', updateId, args } as const;
       return client.workflow.startUpdateWithStart<Workflow, Answer, unknown[]>(update, options);
     });
@@ -60,12 +60,12 @@ export function createAnswers(
 
   return {
     /**
-     * Confirms a registration and waits for what was created; starts its process where the relay has not done so yet.
-     * @throws DomainError `registration.link_invalid`, or `service.unavailable`: the link is good for another try
+     * Confirms a registration and waits for what it creates; starts its process if the relay has not done so yet.
+     * @throws DomainError `registration.link_invalid`, or `service.unavailable`: then the link can be tried again
      */
     async confirmRegistration(input: RegistrationVerificationInput): Promise<ConfirmedRegistration> {
       try {
-        // One id for each repetition, so that a lost answer is found again.
+        // All repetitions of the call have the same id, so that a lost answer is found again.
         return await answerOf<ConfirmedRegistration>('registrationVerification', input, {
           update: 'confirm',
           updateId: randomUUID(),
@@ -77,7 +77,7 @@ export function createAnswers(
     },
 
     /**
-     * Claims a parked wish for an Account and waits for what was created. The same request may ask again.
+     * Claims a parked request for an Account and waits for what it creates. May be called again with the same claim.
      * @throws DomainError `account_intent.not_found`, the reason why there is no Account, or `service.unavailable`
      */
     async resumeAccountIntent(input: AccountIntentInput, claimId: string): Promise<ProvisionedIntent> {
@@ -93,9 +93,9 @@ export function createAnswers(
     },
 
     /**
-     * Has the zone of a claimed domain asked now, and waits until its row says what came of it. A process that has ended
-     * looks once more, and goes on where there is something to look after.
-     * @throws DomainError `service.unavailable` soon: whoever asks can look for themselves
+     * Makes the process of a claimed domain query DNS now, and waits until the row has the result. A process that has
+     * ended runs once more, and continues if there is something to watch.
+     * @throws DomainError `service.unavailable` after two seconds: the caller can query DNS itself
      */
     checkDomain: (input: SsoDomainVerificationInput): Promise<DomainLook> =>
       answerOf<DomainLook>('ssoDomainVerification', input, {

@@ -8,35 +8,36 @@ import {
 import { ApplicationFailure, CancelledFailure, NamespaceNotFoundError } from '@temporalio/common';
 import { DomainError, isErrorCode } from '../domain/errors.js';
 
-/** Seconds after which it is worth asking again. */
+/** Seconds after which a retry makes sense. */
 const retryAfter = 5;
 
 /**
- * gRPC answers that say something about the request itself; every other one is an outage, a wrong API key included, and so are
- * FAILED_PRECONDITION (9), our namespace is being deleted, and NOT_FOUND (5): the SDK has an error of its own for a workflow that is not
- * found, but as an update with a start is answered, our namespace is gone, or the workflow ended between the two and is seen at the next try.
+ * The gRPC codes that are about the request itself. Every other code is an outage, including a wrong API key,
+ * FAILED_PRECONDITION (9), when our namespace is being deleted, and NOT_FOUND (5): the SDK has its own error for an
+ * unknown workflow. As the answer to an update with start, NOT_FOUND means that our namespace is gone, or that the
+ * workflow ended between the two, which the next try sees.
  */
 const aboutTheRequest = new Set([3, 6, 11, 12]);
 const invalidArgument = 3;
 const alreadyExists = 6;
 
-/** What the server calls the failure of an update whose workflow ended before it answered. */
+/** The server's type for the failure of an update whose workflow ended before it answered. */
 const closedMeanwhile = 'AcceptedUpdateCompletedWorkflow';
 
-/** What a failed call to Temporal means to the domain: a rule's refusal, an outage, or the error itself. */
+/** Returns what a failed call to Temporal means for the domain: a rule's refusal, an outage, or the error itself. */
 export function processError(error: unknown): unknown {
   if (error instanceof WorkflowUpdateFailedError) return refusal(error);
   if (isTemporalAway(error)) return new DomainError('service.unavailable', { retryAfter, cause: error });
   return error;
 }
 
-/** Whether the workflow of that id has run and ended, so that it is not started again. */
+/** Returns whether the workflow with the id has run and ended, so that it is not started again. */
 export const hasEnded = (error: unknown): boolean =>
   error instanceof WorkflowExecutionAlreadyStartedError ||
   error instanceof WorkflowNotFoundError ||
   grpcCode(error) === alreadyExists;
 
-/** Whether Temporal itself is away, rather than a workflow's work undone. */
+/** Returns whether Temporal itself is unavailable, and not a workflow's work undone. */
 export function isTemporalAway(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || error instanceof NamespaceNotFoundError) return true;
   const refused = grpcErrorOf(error);
@@ -44,13 +45,13 @@ export function isTemporalAway(error: unknown): boolean {
 }
 
 /**
- * A server, or a namespace, that is new knows our search attributes only some time after a worker has made them. gRPC has no code for
- * that.
+ * Returns whether the server lacks our search attributes: a new server or namespace knows them only some time after a
+ * worker has created them. gRPC has no code for that.
  */
 const lacksSearchAttributes = ({ code, message }: { code: number; message: string }): boolean =>
   code === invalidArgument && /search attribute/i.test(message);
 
-/** How Temporal has answered, in gRPC's word for it: why it counts as away. */
+/** Returns the name of the gRPC code because of which Temporal is considered unavailable. */
 export const grpcStatusOf = (error: unknown): string | undefined =>
   statuses[grpcCode((error as { options?: { cause?: unknown } })?.options?.cause) ?? 0];
 
@@ -74,12 +75,13 @@ function grpcErrorOf(error: unknown) {
 }
 
 /**
- * The code that the workflow or its activity refused with. One that was stopped, or ended otherwise, while it worked on the answer has not
- * refused: it has none. Nor is a code that only a newer worker knows one here, or what somebody says who fails a step by hand.
+ * Returns the refusal of a workflow or its activity. A workflow that was stopped, or ended otherwise, before it
+ * answered has not refused anything: that is an outage. So is a code that only a newer worker knows, or the reason of a
+ * person who fails a step by hand.
  */
 function refusal(error: WorkflowUpdateFailedError): Error {
   const { cause } = error;
-  // A step of it that was stopped is an ActivityFailure with that cause.
+  // If one of its activities was stopped, this is an ActivityFailure with that cause.
   const isStopped = cause instanceof CancelledFailure || cause?.cause instanceof CancelledFailure;
   if (isStopped || (cause instanceof ApplicationFailure && cause.type === closedMeanwhile))
     return new DomainError('service.unavailable', { retryAfter, cause });
@@ -88,5 +90,5 @@ function refusal(error: WorkflowUpdateFailedError): Error {
   return new DomainError(code, code === 'service.unavailable' ? { retryAfter, cause } : { cause });
 }
 
-/** A fault of our own code, such as a TypeError. An `Error` is how Temporal calls whatever it is told no type of. */
+/** Whether it is a bug in our code, such as a TypeError. Temporal gives failures without a type the type `Error`. */
 const isFault = ({ type }: ApplicationFailure): boolean => /\wError$/.test(type ?? '');

@@ -3,10 +3,10 @@ import { isErrorCode } from '../domain/errors.js';
 import type { PendingStep, ProcessLook } from '../domain/running-processes.js';
 import { hasEnded } from './errors.js';
 
-/** Whether a run has not ended: what somebody has paused goes on when it is unpaused. */
+/** Returns whether a run has not ended: a paused one continues when it is unpaused. */
 export const isOpen = ({ name }: { name: string }): boolean => name === 'RUNNING' || name === 'PAUSED';
 
-/** Looks at the latest run of a workflow; null where the server knows none (any more). */
+/** Returns what the server knows about a workflow's latest run; null if it has no run (any more). */
 export async function lookAt(client: Client, workflowId: string): Promise<ProcessLook | null> {
   try {
     const described = await client.workflow.getHandle(workflowId).describe();
@@ -35,8 +35,8 @@ export async function lookAt(client: Client, workflowId: string): Promise<Proces
 }
 
 /**
- * The workflow's own next step, where it has been tried before: its code has failed, or no worker answered. Until it is done nothing
- * that the workflow is told has an effect, a cancel neither.
+ * Returns the pending workflow task, if it was tried before: the workflow's code has failed, or no worker answered.
+ * Until it is done, no signal, update or cancel has an effect.
  */
 function stuckTask({ raw }: Described): PendingStep[] {
   const attempt = raw.pendingWorkflowTask?.attempt ?? 1;
@@ -49,16 +49,16 @@ type Described = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>[
 type Pending = NonNullable<Described['raw']['pendingActivities']>[number];
 type Failure = NonNullable<Pending['lastFailure']>;
 
-/** By hand, in Temporal: it is not tried before somebody unpauses it. */
+/** Whether somebody has paused the activity in Temporal: it is not tried until they unpause it. */
 const isPaused = ({ state }: Pending): boolean => state === paused || state === pauseRequested;
 const [paused, pauseRequested] = [4, 5]; // PENDING_ACTIVITY_STATE_…
 
-/** Names and codes, as `faultOf` makes them of an outage (`activities/settled.ts`). */
+/** Names and codes, into which `faultOf` turns an outage (`activities/settled.ts`). */
 const kind = /^[\w .-]{1,200}$/;
 
 /**
- * What a failure is called. Only the message of an outage is shown, because our own code has made it, of names and codes; any
- * other message may quote what it was about.
+ * Returns what to show of a failure. Only the message of an outage is shown, because our own code has made it from
+ * names and codes; any other message may quote personal data.
  */
 function kindOf({ message, applicationFailureInfo: application, timeoutFailureInfo: timeout }: Failure): string {
   if (application?.type === 'outage' && message && kind.test(message)) return message;

@@ -3,8 +3,8 @@ import type { Db, Statement } from '../platform/database/db.js';
 import { nilUuid } from '../platform/uuid.js';
 
 /**
- * One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no
- * emailed code waits behind them.
+ * A part of the outbox that is relayed by itself. One event can ask for a thousand deliveries, and a customer for a
+ * thousand invites with a process and a mail each; sign-ups and emailed codes do not wait behind them.
  */
 export type Lane = keyof typeof outboxLanes;
 
@@ -13,15 +13,16 @@ export interface Message {
   process: string;
   input: Record<string, unknown>;
   attempts: number;
-  /** The trace of the change that asked; null where none was kept. */
+  /** The trace of the change that asked for the process; null if none was stored. */
   traceparent: string | null;
 }
-/** Nothing but where to go on, where nothing was claimed. */
+/** A claimed message, or none, and the Account after which the next look continues. */
 type Turn = (Message | { id: null }) & { next: string | null };
 
-// A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
-// leaves its batch to the next one when the lease ends; starting one again is harmless. By an array: as a list of rows, the planner,
-// which knows no limit, reads the whole table for each batch as soon as much waits.
+// A batch is leased and not locked, so that no transaction stays open while Temporal is called. If a relay dies,
+// another one gets its batch when the lease ends; it is harmless to start a process again. The ids are an array: for a
+// subquery of rows, the planner, which does not know the limit, reads the whole table for each batch as soon as much is
+// waiting.
 const lease = (
   ids: string,
 ) => `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
@@ -33,8 +34,9 @@ const oldest = (of: Lane): Statement => ({
     order by due_at, id limit $1 for update skip locked`),
 });
 
-// From one Account to the next by an index, whose first message says whether any is due. So a look costs a step for each Account,
-// whoever waits with how much. It goes on after the last one that had a turn, or that it looked at; after nobody where there is none left.
+// Goes from one Account to the next by an index, in which an Account's first message says whether any is due. So a look
+// costs one step for each Account, however much each has waiting. The next look continues after the last Account that
+// had a turn, or that was looked at; `next` is null after the last one of all.
 const inTurn = (of: Lane): Statement => {
   const next = (after: string) => `(select account_id, due_at <= clock_timestamp() as is_due from outbox
     where ${outboxLanes[of]} and account_id > ${after} order by account_id, due_at, id limit 1)`;
@@ -58,15 +60,15 @@ const inTurn = (of: Lane): Statement => {
 };
 const accountsInALook = 1_000;
 /**
- * Says which messages of a lane are started next. While all that is due fits into a batch it is the oldest first; as soon as more
- * waits, Accounts take turns, so that ten thousand deliveries of one are not before the first of another.
+ * Claims the messages of a lane that are started next. While everything due fits into a batch, the oldest come first;
+ * as soon as there is more, Accounts take turns, so that one's ten thousand deliveries do not delay another's first.
  * @param size of a batch
  */
 export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) {
   const statements = { oldest: oldest(of), inTurn: inTurn(of) };
-  /** The Account whose turn was last; null while the oldest come first. */
+  /** The Account that had the last turn; null while the oldest come first. */
   let after: string | null = null;
-  /** Whether anything was claimed since the first Account. */
+  /** Whether this round, from the first Account on, has claimed anything. */
   let isOfUse = false;
 
   async function nextInTurn(from: string): Promise<{ messages: Message[]; more: boolean }> {

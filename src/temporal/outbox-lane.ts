@@ -22,19 +22,19 @@ const postpone = {
   text: `update outbox set due_at = clock_timestamp() + make_interval(secs => $2), last_error = $3, attempts = $4 where id = $1`,
 };
 
-/** How long the next batch waits for this one. A start can take seconds where a part of Temporal is away. */
+/** How long the next batch waits for this one. A start can take seconds if a part of Temporal is unavailable. */
 const batchMs = 500;
 /** How many starts of earlier batches may still be under way. */
 const mostSlow = 100;
-/** Temporal is there, whatever one message meets, for so long after it has taken another one. */
+/** For how long after an accepted start Temporal is considered available, even if another message meets an outage. */
 const thereMs = 10_000;
 
-/** Seconds until a message is tried again while Temporal is away as a whole. That says nothing of the message, and is no attempt of its. */
+/** Seconds until a message is tried again while all of Temporal is unavailable; that does not count as an attempt. */
 const awayS = 5;
-/** The same where it is the message that is wrong. */
+/** Returns the seconds until a message is tried again whose own start has failed. */
 const pauseAfter = (attempts: number) => Math.min(2 ** Math.min(attempts, 10), 300);
 
-/** In the trace of the change that asked, where there is one. */
+/** Runs a start in the trace of the change that asked for it, if there is one. */
 function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => Promise<T>): Promise<T> {
   const tracing = activeTracing();
   if (!tracing || traceparent === null) return start();
@@ -43,8 +43,8 @@ function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => 
 }
 
 /**
- * Starts what waits in a lane, batch by batch.
- * @param isOver waits where there is nothing to do; answers whether to end
+ * Starts the processes of a lane's messages, batch by batch.
+ * @param isOver returns whether to end; waits first if there is nothing to do
  */
 export async function runLane(
   lane: Lane,
@@ -64,7 +64,7 @@ export async function runLane(
     isAway = false;
     log.info('Temporal answers again');
   }
-  /** @returns whether it was away as a whole for a start that began then */
+  /** @returns whether Temporal as a whole was unavailable for a start that began then */
   function noteOutage(begunAt: number, status: string | undefined): boolean {
     if (begunAt < backAt) return true;
     if (performance.now() - takenAt < thereMs) return false;
@@ -73,7 +73,7 @@ export async function runLane(
     return true;
   }
 
-  /** @returns whether its workflow is there */
+  /** @returns whether the message's workflow exists */
   async function deliver(message: Message): Promise<boolean> {
     const begunAt = performance.now();
     try {
@@ -105,7 +105,7 @@ export async function runLane(
 
   const noteFault = (error: unknown) => log.warn({ fault: faultOf(error) }, 'the outbox cannot be read');
 
-  /** Waits for those that are quick; the others remove themselves when they are done. */
+  /** Waits for the quick deliveries, and removes them together; each slow one removes itself when it is done. */
   async function deliverAll(messages: readonly Message[]): Promise<void> {
     let quick: string[] | null = [];
     const over = new AbortController();

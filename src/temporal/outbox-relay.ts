@@ -7,13 +7,13 @@ import { type LaneDeps, runLane } from './outbox-lane.js';
 export interface OutboxRelayDeps extends LaneDeps {
   /** For the connection that listens. */
   databaseUrl: string;
-  /** Milliseconds between two looks when nobody rings; a notification can be lost with its connection. */
+  /** Milliseconds between two looks without a notification, as one can be lost with its connection. */
   pollMs?: number;
 }
 
 /**
- * Starts the workflows that committed changes asked for, and removes each message once its workflow is there. Any number
- * of relays may run. A message that cannot be started waits by itself and holds up no other.
+ * Starts the workflows that committed changes asked for, and removes each message once its workflow exists. Any number
+ * of relays may run. A message that cannot be started waits by itself and delays no other.
  */
 export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: OutboxRelayDeps) {
   let stopped = false;
@@ -32,7 +32,7 @@ export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: Outbo
   };
   const listener = listenToChannel({ url: databaseUrl, channel: outboxChannel, onWake: wakeAll, log: deps.log });
   return {
-    /** Lets the batches on their way finish. */
+    /** Stops after the batches under way. */
     async stop(): Promise<void> {
       stopped = true;
       wakeAll();

@@ -22,11 +22,11 @@ import { tracedClient } from './tracing-client.js';
 export type Processes = ReturnType<typeof createProcesses>;
 
 const retryMs = 300;
-/** How long one waits for what is only a help: the row has said what matters. */
+/** How long a caller waits for details that are only helpful: the row has what matters. */
 const lookWithinMs = 2_000;
-/** Some ten kilobytes of query, which takes the server some twenty milliseconds. */
+/** Makes a query of some ten kilobytes, which takes the server some twenty milliseconds. */
 const idsPerQuery = 250;
-/** Which ended runs of an id keep another one from starting. */
+/** Which ended runs of a workflow id allow another one. */
 const reusePolicies = {
   never: 'REJECT_DUPLICATE',
   'after failure': 'ALLOW_DUPLICATE_FAILED_ONLY',
@@ -50,9 +50,10 @@ export function createProcesses(
 
   return {
     /**
-     * Starts a process unless it runs already or has run before: a message of the outbox that is read twice is harmless.
-     * An input with news for a running process is signalled to it instead; one that has ended need not hear it.
-     * @returns whether it was started now, or told
+     * Starts a process unless it runs or has run already, so that it is harmless to relay a message of the outbox
+     * twice. If the input has news for a running process, signals that process instead; one that has ended needs no
+     * news.
+     * @returns whether the process was started now, or signalled
      */
     async start<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean> {
       try {
@@ -61,7 +62,7 @@ export function createProcesses(
           await within(answerWithinMs, () => tell(client, name, input, news));
           return true;
         }
-        // A running one answers as if it had just been started; only one that has ended is refused.
+        // For a running process the server answers as if it had just started; it only refuses one that has ended.
         await within(answerWithinMs, () =>
           client.workflow.start(name, {
             ...startOptions(name, input),
@@ -77,7 +78,7 @@ export function createProcesses(
 
     ...answers,
 
-    /** Ends the waiting of wishes whose rows were discarded. One that does not run needs no end. */
+    /** Ends the processes of account requests whose rows were discarded. A process that does not run needs no end. */
     async discardAccountIntents(ids: string[]): Promise<void> {
       const signal = (id: string) => client.workflow.getHandle(accountIntentId(id)).signal('discard');
       await Promise.allSettled(ids.map((id) => within(answerWithinMs, () => signal(id))));
@@ -104,7 +105,7 @@ export function createProcesses(
         if (hasEnded(error)) return { status: { name: 'NOT_FOUND' } };
         throw error;
       });
-      if (isOpen(status)) return false; // also one that is paused, which is in no list of those that run
+      if (isOpen(status)) return false; // also a paused one, which the list of running workflows lacks
       const again = { ...options, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
       await within(answerWithinMs, () => client.workflow.start(name, again));
       return true;
@@ -116,14 +117,14 @@ export function createProcesses(
     cancel: (workflowId: string): Promise<boolean> =>
       atMost(lookWithinMs, () => within(lookWithinMs, () => cancelRunning(client, workflowId))),
 
-    /** @throws when Temporal does not answer, or does not know our namespace. */
+    /** @throws if Temporal does not answer, or does not know our namespace */
     async ping(): Promise<void> {
       await connection.withDeadline(Date.now() + 2_000, () =>
         connection.workflowService.describeNamespace({ namespace: server.namespace }),
       );
     },
 
-    /** For what needs Temporal itself: schedules, search attributes, and tests. */
+    /** For code that needs Temporal itself: schedules, search attributes, and tests. */
     client,
     connection,
     async close(): Promise<void> {
@@ -133,7 +134,7 @@ export function createProcesses(
   } satisfies RunningProcesses & Record<string, unknown>;
 }
 
-/** Repeats `call`, which has to be safe to repeat, while Temporal is away and there is time. */
+/** Repeats `call`, which has to be safe to repeat, while Temporal is unavailable and there is time. */
 async function repeating<T>(
   connection: Connection,
   ms: number,
@@ -150,7 +151,7 @@ async function repeating<T>(
   }
 }
 
-/** A deadline of a call counts from its connection on, and a host that says nothing can take longer than that. */
+/** Limits a call including its connection: a call's deadline begins after that, and a silent host can take longer. */
 async function atMost<T>(ms: number, call: () => Promise<T>): Promise<T> {
   const over = new AbortController();
   const late = sleep(ms, undefined, { signal: over.signal }).then(() => {
@@ -169,11 +170,11 @@ async function tell<P extends ProcessName>(client: Client, name: P, input: Proce
   const { workflowIdConflictPolicy: _, ...options } = startOptions(name, input);
   if (!starts) return void (await client.workflow.getHandle(options.workflowId).signal(signal, ...signalArgs));
   const args = [{ ...input, news: undefined }];
-  const workflowIdReusePolicy = 'ALLOW_DUPLICATE'; // the row decides whether there is anything left to do
+  const workflowIdReusePolicy = 'ALLOW_DUPLICATE'; // the row decides whether anything is left to do
   await client.workflow.signalWithStart(name, { ...options, args, signal, signalArgs, workflowIdReusePolicy });
 }
 
-/** The server takes a cancel of what has ended for done, so it is looked at first. */
+/** Cancels a workflow; false if it has ended. The server accepts a cancel even then, so the status is read first. */
 async function cancelRunning(client: Client, workflowId: string): Promise<boolean> {
   const handle = client.workflow.getHandle(workflowId);
   try {

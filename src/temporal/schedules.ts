@@ -14,10 +14,10 @@ interface Schedule {
   workflow: string;
   taskQueue: TaskQueue;
   summary: string;
-  /** Of a workflow that has states: what its search attribute says from the start. */
+  /** For a workflow with states: the first value of its search attribute. */
   firstState?: string;
   spec: ScheduleSpec;
-  /** How long after its time a run that was missed is still made up for. */
+  /** How long after its time a missed run is still made up for. */
   catchupWindow: '1 minute' | '1 hour' | '1 day';
 }
 
@@ -59,8 +59,8 @@ const schedules: Schedule[] = [
 ];
 
 /**
- * Makes or brings up to date the Temporal Schedules of this version. Safe to repeat, and from many workers at once.
- * @param issuer of the installation, by which two in one namespace are told apart
+ * Creates or updates the Temporal Schedules of this version. Safe to repeat, also by many workers at once.
+ * @param issuer of the installation, which reveals two of them in one namespace
  */
 export async function ensureSchedules(client: Client, issuer: string): Promise<void> {
   for (const schedule of schedules) {
@@ -69,7 +69,7 @@ export async function ensureSchedules(client: Client, issuer: string): Promise<v
       await client.schedule.create({ scheduleId: schedule.id, ...options });
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      // Written again rather than compared: the server's answer has its own defaults filled in. A pause stays, and nothing else.
+      // Written without a comparison, since the server fills defaults into what it returns. Only a pause stays.
       await client.schedule
         .getHandle(schedule.id)
         .update(({ state: { paused, note } }) => ({ ...options, state: { paused, note } }));
@@ -78,9 +78,9 @@ export async function ensureSchedules(client: Client, issuer: string): Promise<v
 }
 
 /**
- * Looks whether the server has our schedules, every one: somebody can delete one by hand, or let it run a few times only. A server that has lost its database has lost
- * them too, and answers as if all was well.
- * @returns whose they are, as far as they say; null where one is missing, or limited
+ * Checks that the server has every schedule of ours: somebody can delete one by hand, or limit the number of its runs.
+ * A server that has lost its database has lost them too, and otherwise answers as if all was well.
+ * @returns whose schedules they are, if they say so; null if one is missing, or limited
  */
 export async function findSchedules(client: Client): Promise<{ issuer: string | null } | null> {
   try {
@@ -94,7 +94,7 @@ export async function findSchedules(client: Client): Promise<{ issuer: string | 
   }
 }
 
-/** Has the reconciler run now, unless it does already or somebody paused it. */
+/** Starts a run of the reconciler, unless one is under way or somebody has paused it. */
 export async function reconcileNow(client: Client): Promise<void> {
   const schedule = client.schedule.getHandle(reconcilerId);
   const { state } = await schedule.describe();

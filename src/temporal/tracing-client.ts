@@ -4,19 +4,19 @@ import { traceHeader } from '../../workflows/trace-header.js';
 import type { Tracing } from '../platform/tracing/spans.js';
 import { activeTracing, traceparent } from '../platform/tracing/tracing.js';
 
-/** Has what is asked of Temporal carry the trace along; nothing where there are no traces. */
+/** Returns the interceptor by which calls of Temporal carry the trace; nothing if tracing is off. */
 export function tracedClient(): { interceptors?: ClientInterceptors } {
   const tracing = activeTracing();
   return tracing ? { interceptors: { workflow: [interceptor(tracing)] } } : {};
 }
 
-/** What came with a call of Temporal's; undefined where it has no trace. */
+/** Returns the `traceparent` in the headers of a call by Temporal; undefined if there is none. */
 export function traceparentIn(headers: Headers): string | undefined {
   const payload = headers[traceHeader];
   return payload && defaultPayloadConverter.fromPayload<{ traceparent?: string }>(payload).traceparent;
 }
 
-/** Names and attributes are those of Temporal's own interceptors (docs/decisions/0054). */
+/** Names and attributes are the same as those of Temporal's own interceptors (docs/decisions/0054). */
 function interceptor(tracing: Tracing): WorkflowClientInterceptor {
   const carried = <T>(name: string, workflowId: string, call: (header: Headers) => Promise<T>): Promise<T> =>
     tracing.run({ name, kind: 'client', attributes: { temporalWorkflowId: workflowId } }, () =>

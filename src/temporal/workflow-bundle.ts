@@ -10,8 +10,8 @@ const bundlePath = join(projectRoot, 'dist/workflow-bundle.js');
 const hashPath = `${bundlePath}.sha256`;
 
 /**
- * Answers the path of the bundle that workers load, after building it where its sources have changed. A release that is
- * shipped without the sources uses the bundle that it came with.
+ * Returns the path of the bundle that workers load, after building it if its sources have changed. A release without
+ * the sources uses the bundle that it was shipped with.
  */
 export async function ensureWorkflowBundle(): Promise<string> {
   if (!existsSync(join(sources, 'index.ts'))) return bundlePath;
@@ -32,7 +32,7 @@ async function build(hash: string): Promise<void> {
   await replace(hashPath, hash);
 }
 
-/** Whole or not at all: another process may be reading, or building the same. */
+/** Writes a file at once: another process may be reading it, or building the same one. */
 async function replace(path: string, text: string): Promise<void> {
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, text);

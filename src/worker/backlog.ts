@@ -29,10 +29,10 @@ interface Standing {
   size: number;
 }
 
-/** Looks that cost more than a scrape may are taken once in this time, however often, and by however many, it is asked. */
+/** How often queries run that are too expensive for each scrape, however often the metrics are scraped, and by whom. */
 const slowlyMs = 60_000;
 
-/** Shows what waits in the database, the same in every worker: `max` over them tells it, and not `sum`. */
+/** Registers gauges of what waits in the database. All workers show the same: aggregate with `max`, not with `sum`. */
 export function watchBacklog(registry: Registry, db: Pick<Db, 'statement'>): void {
   const registers = [registry];
   const waiting = remembered(500, async () => (await db.statement<Queues>(queues, []))[0]);
@@ -98,12 +98,12 @@ function watchStanding(registers: Registry[], db: Pick<Db, 'statement'>): void {
   });
 }
 
-/** How long a scrape waits for figures of the database: a PostgreSQL that says nothing at all must not hide what the worker knows itself. */
+/** How long a scrape waits for figures from PostgreSQL: if that is silent, the worker still has to show its own. */
 const patienceMs = 1_000;
 
 /**
- * Asks once in a time, and answers all who ask meanwhile with that. Without PostgreSQL it answers nothing: the last figures stay,
- * and the other metrics are still told.
+ * Returns a function that reads once in a period, and gives all callers in it the same result. Without PostgreSQL the
+ * result is undefined: the last figures stay, and the other metrics are still shown.
  */
 export function remembered<T>(forMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
   let answer: Promise<T | undefined> = Promise.resolve(undefined);

@@ -27,7 +27,7 @@ export interface WorkerParts {
   log: Logger;
   mailer: Mailer;
   outbound: Pick<Outbound, 'post'>;
-  /** With which the reconciler heals. */
+  /** With these the reconciler restarts lost processes. */
   processes: Processes;
 }
 

@@ -7,12 +7,15 @@ export type Checks = Record<string, () => Promise<void>>;
 export interface HealthServer {
   host: string;
   port: number;
-  /** Each named part; one that throws is away. */
+  /** The parts by name; one that throws is unavailable. */
   checks: Checks;
   metrics: { text(): Promise<string>; contentType: string };
 }
 
-/** The worker's `/healthz`, `/readyz` and `/metrics`. @throws with code EADDRINUSE */
+/**
+ * Serves the worker's `/healthz`, `/readyz` and `/metrics`.
+ * @throws an error with the code EADDRINUSE
+ */
 export async function startHealthServer({ host, port, checks, metrics }: HealthServer) {
   const server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0];

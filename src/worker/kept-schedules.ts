@@ -10,18 +10,18 @@ import { ensureSchedules, findSchedules, reconcileNow } from '../temporal/schedu
 export interface KeptSchedules {
   processes: Pick<Processes, 'client' | 'connection'>;
   namespace: string;
-  /** Of this installation: a namespace is of one alone. */
+  /** Of this installation, which has its namespace to itself. */
   issuer: string;
   log: Pick<Logger, 'warn' | 'info'>;
   /** Milliseconds between two looks. */
   everyMs?: number;
-  /** Until what failed is tried again. */
+  /** Milliseconds until a failed attempt is repeated. */
   againMs?: number;
-  /** Until the reconciler sees rows that were too new for the run that schedules were made with. */
+  /** Milliseconds until the reconciler sees the rows that were too new when the schedules were created. */
   newestMs?: number;
 }
 
-/** Makes what workflows need to be started, as often as it is asked to; what is missing in spite of it is said once. */
+/** Returns a function that creates the search attributes, without which no workflow starts; logs missing ones once. */
 export function createServerPreparation({
   processes,
   namespace,
@@ -40,11 +40,12 @@ export function createServerPreparation({
 }
 
 /**
- * Looks every now and then whether the server still has our schedules. One whose database was deleted, or restored from
- * before our first start, comes back empty under a worker that only sees a short outage; and without its schedule the
+ * Checks regularly that the server still has our schedules. A server whose database was deleted, or restored from
+ * before our first start, comes back empty, while the worker only sees a short outage; and without its schedule the
  * reconciler would never run.
  *
- * No work waits for it. About schedules the server asks workers of its own, which after a crash of it can be minutes behind.
+ * No work waits for these checks: for schedules the server uses internal workers, which can lag by minutes after a
+ * crash.
  */
 export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   const { processes, issuer, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
@@ -55,7 +56,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   let other = issuer;
   const prepare = createServerPreparation(options);
 
-  /** Two installations in one namespace take each other's work, and find nothing in their databases that it is about. */
+  /** Two installations in one namespace take each other's work, and their databases have no rows for it. */
   function noteWhose(theirs: string): void {
     if (theirs !== issuer && theirs !== other)
       log.warn(
@@ -67,7 +68,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
 
   async function keep(): Promise<void> {
     const wished = wishes;
-    // Each time: the server may have been emptied since it was prepared, or somebody may have removed what nothing is started without.
+    // Each time: the server may have been emptied since, or somebody may have removed our search attributes.
     await prepare();
     const found = await findSchedules(processes.client);
     noteWhose(found?.issuer ?? issuer);
@@ -82,8 +83,8 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   }
 
   /**
-   * What was asked for in the last minute before a server lost everything is no business of the run that comes at once. Somebody may be
-   * waiting for it, such as for a code, so it does not wait for the next regular run either.
+   * Runs the reconciler once more: its first run skips rows of the last minute before a server lost everything.
+   * Somebody may be waiting for one, such as for a code, so it does not wait for the next regular run either.
    */
   async function lookAtNewest(): Promise<void> {
     if (performance.now() < newestAt) return;
@@ -97,7 +98,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
       const isKept = await keep().then(
         () => true,
         (error) => {
-          // Its absence is said where it is worked for; this only has to be tried again.
+          // The workers themselves log that Temporal is unavailable; here it is enough to try again.
           if (!signal.aborted) log.info({ fault: faultOf(error) }, 'the schedules could not be looked at');
           return false;
         },
@@ -107,11 +108,11 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   })();
 
   return {
-    /** Makes what workflows need to be started: for a worker that is going to run them. */
+    /** Creates the search attributes without which no workflow starts; for a worker before it runs them. */
     prepare,
     /**
-     * Makes the schedules as this version has them, and has the reconciler run at once, since its next run is minutes away: for
-     * a worker that has just come to the server.
+     * Writes this version's schedules, and starts the reconciler at once, since its next run is minutes away; for a
+     * worker that has just connected to the server.
      */
     renew(): void {
       wishes += 1;

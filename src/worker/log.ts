@@ -10,13 +10,13 @@ const levels: Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'> = 
   ERROR: 'error',
 };
 
-/** In seconds, how long tasks wait for a worker: the SDK's go from 100 to 1000 in a step, which told of waits that nobody had. */
+/** Buckets, in seconds, for how long tasks wait for a worker: the SDK's jump from 100 to 1000, and overstate waits. */
 const waitBuckets = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
 
 /**
- * Sends what the Temporal SDK logs, its native part included, through the same log. We handle signals ourselves.
- * @param metricsAddress where it serves its own metrics; null: nowhere
- * @throws where something listens there already; it can be tried again
+ * Installs the Temporal SDK's runtime, with its logs, also of its native part, in our log. We handle signals ourselves.
+ * @param metricsAddress where the SDK serves its own metrics; null: nowhere
+ * @throws if something listens there already; the call can be repeated
  */
 export function installRuntime(log: Logger, metricsAddress: string | null = null): void {
   const temporal = log.child({ component: 'temporal' });
@@ -30,7 +30,7 @@ export function installRuntime(log: Logger, metricsAddress: string | null = null
       logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} },
       ...(metricsAddress !== null && {
         metrics: {
-          // As Prometheus names things; the names are those of Temporal's reference.
+          // These give metrics the names that Prometheus expects, and that Temporal's reference lists.
           prometheus: {
             bindAddress: metricsAddress,
             countersTotalSuffix: true,
@@ -48,6 +48,6 @@ export function installRuntime(log: Logger, metricsAddress: string | null = null
   });
 }
 
-/** Errors of workflows and activities say their kind; their stacks are those of the SDK and say nothing more. */
+/** Reduces an error to its name and message: the stacks of workflows and activities are only the SDK's. */
 const plain = ({ error, taskToken: _, ...meta }: Record<string | symbol, unknown>) =>
   error instanceof Error ? { ...meta, error: `${error.name}: ${error.message}` } : { ...meta, error };

@@ -23,7 +23,7 @@ export interface MailsDeps {
   adminAppUrl: string;
 }
 
-/** How each mail that can be waiting finds its words. */
+/** Returns, for each kind of mail that can be waiting, how its text is composed. */
 export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => {
   const signInUrl = adminAppOf({ baseUrl, adminAppUrl });
   return {

@@ -5,8 +5,8 @@ import { createRegistry, watchPools } from '../platform/metrics/server.js';
 import { watchBacklog } from './backlog.js';
 
 /**
- * What `/metrics` of a worker shows.
- * @param more of other origin, in Prometheus' text format
+ * Creates the metrics that a worker's `/metrics` shows.
+ * @param more returns metrics from elsewhere, in Prometheus' text format
  */
 export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => Promise<string> = async () => '') {
   const registry = createRegistry('worker');
@@ -20,7 +20,7 @@ export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => P
     registers: [registry],
   });
   return {
-    /** Whether every queue is being worked on, once there is somebody who knows. */
+    /** Adds the gauge of whether the worker takes work from every queue; called once the workers exist. */
     showWorking(isWorking: () => boolean): void {
       new Gauge({
         name: 'gatehouse_worker_working',
@@ -33,7 +33,7 @@ export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => P
     },
     text: async () => (await Promise.all([registry.metrics(), more()])).join('\n'),
     contentType: registry.contentType,
-    /** Times each attempt of an activity. */
+    /** Measures each attempt of an activity. */
     interceptor: (activity: string): ActivityInboundCallsInterceptor => ({
       async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>) {
         const stop = activities.startTimer({ activity });

@@ -1,17 +1,17 @@
 const sameAfterMs = 30_000;
 const mostKept = 1_000;
 
-/** A line of the native part of Temporal's SDK. */
+/** A log line of the Temporal SDK's native part. */
 export interface NativeLine {
   target?: unknown;
-  /** Of the workflow that it is about, if it is about one. */
+  /** The run of the workflow that the line is about, if any. */
   runId?: unknown;
 }
 
 /**
- * While Temporal is away every poll of the native part says so several times a second; once in half a minute will do. What it says of
- * one workflow is no repetition of what it says of another: its line may be the only one that names it.
- * @returns whether the same was said a short time ago
+ * While Temporal is unavailable, each poll of the native part logs that several times a second; once in half a minute
+ * is enough. The same message about another workflow is no repetition: it may be the only line that names that one.
+ * @returns whether the same line was logged a short time ago
  */
 export function repetitions(now: () => number = Date.now): (line: NativeLine, message: string) => boolean {
   const said = new Map<string, number>();
@@ -19,7 +19,7 @@ export function repetitions(now: () => number = Date.now): (line: NativeLine, me
     const text = `${target} ${runId} ${message}`;
     const at = now();
     if (at - (said.get(text) ?? Number.NEGATIVE_INFINITY) < sameAfterMs) return true;
-    if (said.size >= mostKept) said.clear(); // then some are said once more
+    if (said.size >= mostKept) said.clear(); // then some are logged once more
     said.set(text, at);
     return false;
   };

@@ -5,9 +5,9 @@ import { installRuntime } from './log.js';
 const answerWithinMs = 2_000;
 
 /**
- * Installs the SDK's runtime with its own metrics: slots, polls, latencies of its queues. The native part serves them itself, which
- * is on loopback here, so that a worker has one address for all of its metrics.
- * @returns their text; nothing where they cannot be read
+ * Installs the SDK's runtime with its own metrics: slots, polls, and latencies of its queues. The native part serves
+ * them itself; here that is on loopback, so that the worker has one address for all metrics.
+ * @returns a function that returns their text, which is empty if they cannot be read
  */
 export const installMeasuredRuntime = (log: Logger): Promise<() => Promise<string>> =>
   onFreePorts([undefined], async ([port]) => {

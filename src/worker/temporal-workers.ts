@@ -22,14 +22,16 @@ export interface TemporalWorkers {
   codePath: string;
   metrics?: Pick<Metrics, 'interceptor'>;
   log: Logger;
-  /** Ends the process: workers that hang hold on to their connection, and another process begins anew. */
+  /** Ends the process: hanging workers keep their connection, and only a new process starts afresh. */
   giveUp(): void;
 }
 
 /**
- * How many activities of a queue run at once in this process. A mail that waited for a connection of the mailer would hold a slot for
- * nothing. An erasure waits for nobody and keeps PostgreSQL busy: a few at once leave room for what people wait for. A call of a webhook's receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
- * (`src/domain/webhooks/admission.ts`, `src/domain/sso-domains/checks.ts`), so that there is always room for an answer.
+ * How many activities of a queue run at once in this process. There are as many mails as connections of the mailer: one
+ * that waited for a connection would only occupy a slot. Erasures never wait and keep PostgreSQL busy: with a few at
+ * once there is capacity left for work that people wait for. A call of a webhook's receiver or a name server is only a
+ * waiting socket; the activity itself decides which of them may be called (`src/domain/webhooks/admission.ts`,
+ * `src/domain/sso-domains/checks.ts`), so that there is always a slot for one that answers.
  */
 const atOnce: Record<TaskQueue, number> = {
   processes: 20,
@@ -41,8 +43,8 @@ const atOnce: Record<TaskQueue, number> = {
   dns: 100,
 };
 /**
- * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
- * need not: their history of some twenty events is replayed in milliseconds when the moment comes.
+ * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Workflows that wait
+ * for days need not: when their time comes, their history of some twenty events is replayed in milliseconds.
  */
 const inMemory: Record<TaskQueue, number> = {
   processes: 100,
@@ -56,8 +58,8 @@ const inMemory: Record<TaskQueue, number> = {
 const reconnectMs = 2_000;
 
 /**
- * Runs a worker for each task queue until it is stopped. Temporal may be away at the start, or for as long as it likes:
- * it is asked again until it is there.
+ * Runs a worker for each task queue until it is stopped. While Temporal is unavailable, at the start or later and for
+ * however long, tries again to connect.
  */
 export function startTemporalWorkers(options: TemporalWorkers) {
   const { log } = options;
@@ -92,9 +94,9 @@ export function startTemporalWorkers(options: TemporalWorkers) {
   })();
 
   return {
-    /** Whether every queue is being worked on. */
+    /** Returns whether the workers of all queues are running. */
     isWorking: () => workers.length > 0 && workers.every((worker) => worker.getState() === 'RUNNING'),
-    /** Takes no new work and lets what runs finish; resolves when it has, or when its time is over. */
+    /** Takes no new work; resolves when all running work has finished, or its time is over. */
     async stop(): Promise<void> {
       stopping.abort();
       for (const worker of workers) shutDown(worker);
@@ -121,12 +123,12 @@ function createWorkers(options: TemporalWorkers, connection: NativeConnection): 
         activities: activities[taskQueue],
         maxConcurrentActivityTaskExecutions: atOnce[taskQueue],
         maxCachedWorkflows: inMemory[taskQueue],
-        // A workflow's next task goes to the worker that has it in memory. Where that one was killed, a person's
+        // A workflow's next task goes to the worker that has it in memory. If that one was killed, a person's
         // confirmation waits this long for another: by default ten seconds, longer than the api waits for an answer.
         stickyQueueScheduleToStartTimeout: '1s',
-        maxHeartbeatThrottleInterval: '3s', // by default four fifths of the time after which a worker counts as dead
+        maxHeartbeatThrottleInterval: '3s', // by default four fifths of the heartbeat timeout
         shutdownGraceTime: '4s',
-        shutdownForceTime: '7s', // an orchestrator kills after ten
+        shutdownForceTime: '7s', // an orchestrator kills the process after ten
         interceptors: { activity: [...timed, ...activitySpans()] },
         sinks: workflowSpans(),
       }),

@@ -4,7 +4,7 @@ import type { Tracing } from '../platform/tracing/spans.js';
 import { activeTracing } from '../platform/tracing/tracing.js';
 import { traceparentIn } from '../temporal/tracing-client.js';
 
-/** Where the spans of workflows go. It is there without traces too: one that runs may have begun with them. */
+/** Returns the sink for workflows' spans. It exists without tracing, too: a workflow may have begun with it. */
 export function workflowSpans(): InjectedSinks<TracingSinks> {
   const tracing = activeTracing();
   return {
@@ -18,7 +18,9 @@ export function workflowSpans(): InjectedSinks<TracingSinks> {
   };
 }
 
-/** A span for each attempt of an activity, in the trace of what asked for it; of what a schedule started, in one of its own. */
+/**
+ * Makes a span for each attempt of an activity, in its caller's trace, or in one of its own if a schedule started it.
+ */
 export function activitySpans(): ActivityInterceptorsFactory[] {
   const tracing = activeTracing();
   return tracing ? [(context) => ({ inbound: inbound(tracing, context) })] : [];

@@ -10,24 +10,25 @@ export interface WebhookFanOutDeps {
   /** For the connection that listens. */
   databaseUrl: string;
   log: Pick<Logger, 'info' | 'warn'>;
-  /** Milliseconds between two looks when nobody rings and there was nothing for a while. */
+  /** Milliseconds between two looks without a notification, when there was nothing for a while. */
   pollMs?: number;
-  /** Events in one transaction: each has up to two thousand deliveries. */
+  /** Events in one transaction; each has up to two thousand deliveries. */
   batchSize?: number;
   /** Milliseconds between two looks at the whole queue. */
   wholeEveryMs?: number;
 }
 
-/** Pauses after something was found: what is committed while that is being taken does not ring. */
+/** Pauses after events were found, in milliseconds: events that are committed in the meantime notify nobody. */
 const pauses = [10, 20, 50, 100, 250, 500];
 
 /**
- * How far before the last place that was taken an event is looked for at each look: places are given before their transactions commit.
- * Before that lies what was taken, which stays in the way for as long as somebody's snapshot could want it (a dump's, for one).
+ * How many places before the last processed one each look begins: places are assigned before their transactions commit.
+ * Looking further back would read the dead rows of processed events, which stay as long as a snapshot (such as a
+ * dump's) may need them.
  */
 const placesOfLateCommits = 10_000;
 
-/** Has events reach the subscriptions that want them, until it is stopped. Any number may run. */
+/** Creates the deliveries of events to the subscriptions that want them, until it is stopped. Any number may run. */
 export function startWebhookFanOut(deps: WebhookFanOutDeps) {
   const { db, databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
   const wakeUp = createWakeUp();
@@ -56,7 +57,7 @@ export function startWebhookFanOut(deps: WebhookFanOutDeps) {
   })();
 
   return {
-    /** Lets the batch on its way finish. */
+    /** Stops after the batch under way. */
     async stop(): Promise<void> {
       stopped = true;
       wakeUp.wake();
