@@ -8,7 +8,7 @@ export const createErasureActivities = ({ erasures }: { erasures: Omit<Erasures,
   endErasedSessions: (id: string) => settled(() => erasures.deleteSessions(id)),
   removeErasedMemberships: (id: string) => settled(() => erasures.removeMemberships(id)),
   completeErasure: (id: string) => settled(() => erasures.complete(id)),
-  /** @param onlyLook for a run that finds its row ended: it may have been taken up again since, and then goes on */
+  /** @param onlyLook for a run that finds its row ended: if the row was resumed since, the run goes on */
   cancelErasure: (id: string, onlyLook = false) =>
     settled(() => (onlyLook ? erasures.look(id) : erasures.cancel(id, 'cancelled_by_operator'))),
 });

@@ -32,7 +32,7 @@ const registrations = (services: Needs) => ({
 });
 const removals = (services: Needs) => ({ ...createErasureActivities(services), ...createRemovalActivities(services) });
 
-/** The activities of each task queue. A queue's worker runs only its own, so that a slow mail server delays no sign-up. */
+/** The activities by task queue. Each queue has a worker of its own, so that a slow mail server delays no sign-up. */
 export const createActivities = (services: Needs) => ({
   processes: {
     ...createAccessActivities(services),
@@ -42,7 +42,7 @@ export const createActivities = (services: Needs) => ({
     ...createReconcilerActivities(services),
     ...createSigningKeyActivities(services),
     ...registrations(services),
-    ...removals(services), // of those that began here, before they had a queue of their own
+    ...removals(services), // for removals that began here, before they had a queue of their own
   },
   registrations: registrations(services),
   removals: removals(services),

@@ -13,7 +13,7 @@ export interface WhichInvite {
 
 export const createInviteActivities = ({ invites }: { invites: Record<InviteKind, InviteExpiry> }) => {
   const of = ({ kind }: WhichInvite): InviteExpiry => {
-    // A newer worker knows it; until one takes this attempt over, it counts as an outage.
+    // A newer worker knows this kind; until one takes over, the attempt fails like an outage, and is repeated.
     if (!Object.hasOwn(invites, kind)) throw new Error('unknown kind of invite');
     return invites[kind];
   };

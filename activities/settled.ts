@@ -4,9 +4,9 @@ import { DomainError } from '../src/domain/errors.js';
 import { faultOf, framesOf } from '../src/platform/faults.js';
 
 /**
- * An activity's work as Temporal sees it. A rule's refusal is final and keeps its code as `type`; anything else is an
- * outage and tried again. What is thrown ends up in the history, which many may read: an error of PostgreSQL, SMTP or a
- * library can quote an address, so only its kind goes on, and the log has the place.
+ * Runs an activity's work, and turns its errors into Temporal's. A rule's refusal is final and keeps its code as
+ * `type`; anything else is an outage, and is retried. Errors are stored in the history, which many may read: one of
+ * PostgreSQL, SMTP or a library can quote an address, so only its kind is passed on, and the log has the place.
  */
 export async function settled<T>(work: () => Promise<T>): Promise<T> {
   const heart = setInterval(beat(), heartbeatMs);
@@ -23,10 +23,10 @@ export async function settled<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Well below `heartbeatTimeout` of the workflows. The worker passes on as many as it is allowed to. */
+/** Well below `heartbeatTimeout` of the workflows. The worker throttles how many heartbeats it passes on. */
 const heartbeatMs = 3_000;
 
-/** Says that the process lives: where a step may take long, another worker takes over from a dead one before that. */
+/** Returns what reports that the process lives: a dead worker's step is taken over before its long timeout ends. */
 function beat(): () => void {
   const context = Context.current();
   return () => context.heartbeat();

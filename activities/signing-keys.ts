@@ -1,6 +1,6 @@
 import { settled } from './settled.js';
 
-/** As `domain/oidc/keys` has it: safe to repeat, since a key is made only when one is due. */
+/** The rotation of `domain/oidc/keys`: safe to repeat, since it creates a key only when one is due. */
 export interface RotatingKeys {
   rotate(): Promise<{ created: string | null }>;
 }

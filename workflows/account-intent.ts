@@ -25,37 +25,37 @@ import { growingPauses } from './waits.js';
 
 export type IntentState = 'parked' | 'claimed' | 'consumed' | 'discarded' | 'expired' | 'cancelled' | 'failed';
 
-/** Its owner wants the Account: claims, provisions and answers what was created. The argument names the request. */
+/** The owner wants the Account: claims the intent, and returns what was created. The argument names the request. */
 export const resume = defineUpdate<ProvisionedIntent, [claimId: string]>('resume');
-/** Its owner does not want it any more, as the row says: it is looked at. */
+/** The owner does not want the Account any more, as the row says: the workflow reads the row. */
 export const discard = defineSignal('discard');
 export const state = defineQuery<IntentState>('state');
 
 const quick = {
-  startToCloseTimeout: '5s', // a person waits ten: long enough for another worker to take over from a dead one
+  startToCloseTimeout: '5s', // a person waits ten seconds: enough for another worker to take over from a dead one
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 } as const;
 const { announceIntent, failIntent, expireIntent, cancelIntent } = proxyActivities<AccountIntentActivities>(quick);
-// Nobody waits longer for this one: the wish stays parked for another try, and a cancel is heard again.
+// Nobody waits longer for a claim: then the intent stays parked for another try, and a cancel can take effect.
 const { claimIntent } = proxyActivities<AccountIntentActivities>({ ...quick, scheduleToCloseTimeout: '1m' });
-// A claim is a promise: it is kept through outages of half a day, and only then given up visibly.
+// A claim promises an Account: it is retried through outages of up to half a day, and only then fails visibly.
 const { provisionIntent } = proxyActivities<AccountIntentActivities>({ ...quick, scheduleToCloseTimeout: '12h' });
 
 /**
- * Waits for the user to come back for an Account whose names are parked (spec, "Parked account-creation intent"). It may
- * start anew at any time: the row says how far it had come.
+ * Waits until the user returns for an Account whose names are parked (spec, "Parked account-creation intent"). It may
+ * be started again at any time: the row says how far it has come.
  */
 export async function accountIntent(input: AccountIntentInput): Promise<IntentState> {
   const { intentId, expiresAt } = input;
   const shown = shownState<IntentState>('parked', (current) => describe(current, input));
   const ended = () => !['parked', 'claimed'].includes(shown.get());
-  let busy = false; // a resume is at work
-  let doubted = false; // a refused resume means that the row may have moved without us
+  let busy = false; // a resume is under way
+  let doubted = false; // a resume was refused, so the row may have changed without this workflow
   let rivals: string[] = [];
   let failure: string | null = null;
   const pause = growingPauses();
 
-  /** Makes the Account of the claimed row, or ends it with the reason. Never cut short: half an Account helps nobody. */
+  /** Creates a claimed row's Account, or ends the row with the reason. Not cancellable: half an Account is useless. */
   const provision = () =>
     CancellationScope.nonCancellable(async (): Promise<ProvisionedIntent> => {
       shown.set('claimed');
@@ -84,10 +84,10 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
   setHandler(
     resume,
     async (claimId: string) => {
-      busy = true; // before the first await: a second call meets the validator
+      busy = true; // before the first await, so that the validator refuses a second call
       try {
         const claim = await CancellationScope.nonCancellable(() => claimIntent(intentId, claimId)).catch((error) => {
-          doubted = reasonOf(error) === outage; // it may have been claimed without a word of it
+          doubted = reasonOf(error) === outage; // the claim may have succeeded without an answer
           throw ApplicationFailure.nonRetryable('The wish could not be claimed', reasonOf(error));
         });
         doubted = !claim.mine;
@@ -102,7 +102,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       ...createsAccount,
       validator: (claimId?: unknown) => {
         if (busy || shown.get() !== 'parked') throw notFound();
-        // One sent by hand may say anything, and the row takes nothing else.
+        // An update sent by hand may have any argument, and the row only accepts a UUID.
         if (!isClaimId(claimId)) throw ApplicationFailure.nonRetryable('Not the id of a request', 'invalid_argument');
       },
     },
@@ -113,7 +113,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
     for (;;) {
       await condition(() => !busy);
       if (ended()) break;
-      // Claimed by a run before this one, or for another try by support.
+      // An earlier run has claimed the row, or support has for another try.
       if (row === 'claimed') await provision().catch(() => undefined);
       else if (row !== 'parked') shown.set(row);
       if (ended()) break;
@@ -122,7 +122,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       await condition(moved, left > 0 ? left : pause());
       await condition(() => !busy);
       doubted = false;
-      if (!ended()) row = await expireIntent(intentId); // the row decides; its clock may be behind ours
+      if (!ended()) row = await expireIntent(intentId); // the row decides; PostgreSQL's clock may be behind
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;
@@ -133,19 +133,19 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       if (row === 'claimed') await provision().catch(() => undefined);
       else shown.set(row);
     });
-    if (shown.get() === 'cancelled') throw error; // anything else came first, and the cancel too late
+    if (shown.get() === 'cancelled') throw error; // otherwise the cancel came too late
   }
   await CancellationScope.nonCancellable(async () => {
     await condition(allHandlersFinished);
     await tellRivals(rivals);
   });
-  // A failed execution is found in the Temporal UI, and may be started again.
+  // A failed workflow can be found in the Temporal UI, and may be started again.
   if (shown.get() === 'failed')
     throw ApplicationFailure.nonRetryable('The account could not be created', failure ?? outage);
   return shown.get();
 }
 
-/** Ends the waiting of the user's older wishes now; one that misses this finds its row ended later. */
+/** Ends the workflows of the user's older intents now; one that misses the signal finds its row ended later. */
 async function tellRivals(ids: string[]): Promise<void> {
   await Promise.allSettled(ids.map((id) => getExternalWorkflowHandle(accountIntentId(id)).signal(discard)));
 }
@@ -153,11 +153,11 @@ async function tellRivals(ids: string[]): Promise<void> {
 const outage = 'service.unavailable';
 const notFound = () => ApplicationFailure.nonRetryable('Nothing is parked here', 'account_intent.not_found');
 
-// Null would be the claim of a row that nobody has claimed.
+// Null is refused: it would match a row that nobody has claimed.
 const isClaimId = (id: unknown) => id === undefined || (typeof id === 'string' && uuid.test(id));
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A rule's refusal keeps its code; anything else is an outage that outlasted the retries. */
+/** Returns the code of a rule's refusal; anything else is an outage that outlasted the retries. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return (cause instanceof ApplicationFailure && cause.nonRetryable && cause.type) || outage;

@@ -1,8 +1,9 @@
 import { CancellationScope, CancelledFailure } from '@temporalio/workflow';
 
 /**
- * A step of a process that stops only between its steps: whatever has begun is finished, so nothing is half done.
- * @throws CancelledFailure instead of beginning, when an operator has cancelled the workflow by now
+ * Runs a step of a process that stops only between its steps: a step that has begun is finished, so nothing is half
+ * done.
+ * @throws CancelledFailure instead of running the step, if an operator has cancelled the workflow by now
  */
 export function wholeStep<T>(step: () => Promise<T>): Promise<T> {
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('cancelled between two steps');

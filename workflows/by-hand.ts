@@ -1,8 +1,8 @@
-// What the Temporal UI says of a message to whoever is about to send it by hand.
+// Descriptions of signals and updates, which the Temporal UI shows to somebody who is about to send one by hand.
 
-/** Of every signal. */
+/** For every signal. */
 export const hasRowRead = { description: 'For the service itself. Sent by hand it only has the row read.' };
-/** Of an update for which the service has proved who asks. */
+/** For an update that the service sends after it has authenticated the owner. */
 export const createsAccount = {
   description:
     'For the service itself. Sent by hand it creates the account, although its owner has not asked for that.',

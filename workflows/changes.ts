@@ -1,6 +1,6 @@
-// Names of changes behind `patched`: runs of releases before them go on as they did.
+// The names of changes behind `patched`: runs that an earlier release began go on without them.
 
-/** A signal that tells of a row's end, or of its deadline, has the row read, and is not taken at its word. */
+/** A signal about a row's end or deadline only has the row read; its arguments are not trusted. */
 export const rowDecides = 'row-decides';
-/** A registration is found by the Account that came of it. */
+/** A registration can be found by the Account that it created. */
 export const foundByAccount = 'found-by-account';

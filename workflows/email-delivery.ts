@@ -25,7 +25,10 @@ const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
   retry: { initialInterval: '1s', maximumInterval: '30s' },
 });
 
-/** Brings one mail to the SMTP server, however long that is away, and gives up visibly after `giveUpAfterMs`: a day unless said. */
+/**
+ * Sends one mail by the SMTP server, however often that is unavailable, and fails visibly after `giveUpAfterMs`, by
+ * default a day.
+ */
 export async function emailDelivery({
   emailId,
   giveUpAfterMs = 24 * 3_600_000,
@@ -35,9 +38,9 @@ export async function emailDelivery({
   const shown = shownState<EmailState>('sending', (current) => describe(current, emailId, giveUpAfterMs));
   setHandler(state, shown.get);
   const attempt = {
-    startToCloseTimeout: '12m', // the mail server has ten for its answer to a message, or it would be sent twice
+    startToCloseTimeout: '12m', // the mail server has ten minutes to accept a message: with less, it could be sent twice
     heartbeatTimeout,
-    // An attempt that is talking to the server is let finish, so that "cancelled" never means "sent all the same".
+    // An attempt that is talking to the server may finish, so that no "cancelled" mail was sent after all.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   } as const;
   const { sendEmail } = proxyActivities<EmailActivities>({
@@ -48,13 +51,13 @@ export async function emailDelivery({
   const { sendEmail: sendOnce } = proxyActivities<EmailActivities>({ ...attempt, retry: { maximumAttempts: 1 } });
   try {
     const sent = sendEmail(emailId).catch((error) => {
-      // Time in which no worker was there to try is none in which the mail server was away: it is asked once more.
+      // If no worker was there to try, the mail server may have been available: try once more.
       if (!ranOutUntried(error) || !patched('last-attempt')) throw error;
       return sendOnce(emailId);
     });
     shown.set(await sent);
   } catch (error) {
-    // A worker that died with the attempt says nothing of the cancel that it was to answer.
+    // If the worker died during the attempt, the activity fails without reporting the cancel.
     const cancelled = isCancellation(error) || CancellationScope.current().consideredCancelled;
     shown.set(await CancellationScope.nonCancellable(() => (cancelled ? cancelEmail(emailId) : giveUpEmail(emailId))));
     if (cancelled && shown.get() === 'cancelled') {
@@ -66,7 +69,10 @@ export async function emailDelivery({
   return shown.get();
 }
 
-/** Where an attempt was the last to fail, the failure is that attempt's; a time-out says that one was still to come, or under way. */
+/**
+ * Whether the time ran out while an attempt was still to come, or under way; if the last attempt had failed, the
+ * failure would be that attempt's.
+ */
 const ranOutUntried = (error: unknown) =>
   error instanceof ActivityFailure &&
   error.cause instanceof TimeoutFailure &&

@@ -16,7 +16,7 @@ const { removeEnvironmentContents, completeEnvironmentRemoval, cancelEnvironment
     retry: { initialInterval: '1s', maximumInterval: '1m' },
   });
 
-/** Deletes what was in an Environment, step by step. It may start anew at any time: a step finds what is left. */
+/** Deletes an Environment's contents, step by step. It may be started again at any time: a step finds what is left. */
 export async function environmentRemoval(input: EnvironmentRemovalInput): Promise<RemovalState> {
   const { removalId } = input;
   const shown = shownState<RemovalState>('deleting_contents', (current) => describe(current, input));
@@ -33,14 +33,14 @@ export async function environmentRemoval(input: EnvironmentRemovalInput): Promis
       const outcome = await removeAll();
       if (outcome === 'more') continue;
       const ended = outcome === 'done' ? 'completed' : await cancelEnvironmentRemoval(removalId, true);
-      left = ended === 'running'; // taken up again, since the step that found it ended
+      left = ended === 'running'; // resumed since the step that found it ended
       if (ended !== 'running') shown.set(ended);
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;
     const ended = await CancellationScope.nonCancellable(() => cancelEnvironmentRemoval(removalId));
     shown.set(ended === 'completed' ? ended : 'cancelled');
-    if (shown.get() === 'cancelled') throw error; // else it was done already
+    if (shown.get() === 'cancelled') throw error; // otherwise it was done already
   }
   return shown.get();
 }

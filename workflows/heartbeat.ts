@@ -1,5 +1,5 @@
 /**
- * For steps that may take longer than this: their worker says every few seconds that it lives (`settled`), and after this
- * long without a word another one takes over, however long the step may still have taken.
+ * For steps that may take longer than this: their worker sends a heartbeat every few seconds (`settled`), and after
+ * this long without one another worker takes over, however much time the step has left.
  */
 export const heartbeatTimeout = '15s';

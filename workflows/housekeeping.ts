@@ -6,9 +6,9 @@ import { shownState } from './shown-state.js';
 
 export interface HousekeepingInput {
   batchSize?: number;
-  /** Batches after which the run goes on with a fresh history. */
+  /** Batches after which the run continues as new, with a fresh history. */
   batchesPerHistory?: number;
-  /** How far this run had come when it went on so. */
+  /** How far the run had come when it continued as new. */
   soFar?: Progress;
 }
 interface Progress {
@@ -23,7 +23,7 @@ export type HousekeepingState = 'sweeping' | 'done' | 'cancelled';
 
 export const state = defineQuery<HousekeepingState>('state');
 
-// When it cannot be done within the hour, the next run does it.
+// A batch that cannot be done within the hour is left to the next run.
 const { sweepBatch } = proxyActivities<HousekeepingActivities>({
   startToCloseTimeout: '30s',
   heartbeatTimeout,
@@ -31,7 +31,7 @@ const { sweepBatch } = proxyActivities<HousekeepingActivities>({
   retry: { initialInterval: '1s', maximumInterval: '1m' },
 });
 
-/** Deletes what has served its time, batch by batch. A Temporal Schedule runs it every hour. */
+/** Deletes expired rows, batch by batch. A Temporal Schedule runs it every hour. */
 export async function housekeeping({
   batchSize = 1000,
   batchesPerHistory = 250,
@@ -49,7 +49,7 @@ export async function housekeeping({
       if (place === null) break;
       if (batches === batchesPerHistory) {
         const soFar = { place, deleted };
-        // Whoever cancelled during the batch meant the run: the next one would know nothing of it.
+        // A cancel during the batch is meant for the whole run, and would be lost by continuing as new.
         await wholeStep(() => continueAsNew<typeof housekeeping>({ batchSize, batchesPerHistory, soFar }));
       }
     }

@@ -16,12 +16,12 @@ const { endErasedSessions, removeErasedMemberships, completeErasure, cancelErasu
     retry: { initialInterval: '1s', maximumInterval: '1m' },
   });
 
-/** Deletes an Identity step by step. It may start anew at any time: a step finds what is left. */
+/** Deletes an Identity, step by step. It may be started again at any time: a step finds what is left. */
 export async function identityErasure(input: IdentityErasureInput): Promise<ErasureState> {
   const { erasureId } = input;
   const shown = shownState<ErasureState>('ending_sessions', (current) => describe(current, input));
   setHandler(state, shown.get);
-  /** @returns false when the row has ended without us */
+  /** @returns false if the row has ended without this workflow */
   const repeat = async (current: ErasureState, step: (id: string) => Promise<StepOutcome>): Promise<boolean> => {
     shown.set(current);
     for (;;) {
@@ -40,14 +40,14 @@ export async function identityErasure(input: IdentityErasureInput): Promise<Eras
       const complete = await eraseAll();
       if (complete === 'more') continue;
       const ended = complete === 'done' ? 'completed' : await cancelErasure(erasureId, true);
-      left = ended === 'running'; // taken up again, since the step that found it ended
+      left = ended === 'running'; // resumed since the step that found it ended
       if (ended !== 'running') shown.set(ended);
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;
     const ended = await CancellationScope.nonCancellable(() => cancelErasure(erasureId));
     shown.set(ended === 'completed' ? ended : 'cancelled');
-    if (shown.get() === 'cancelled') throw error; // else it was done already
+    if (shown.get() === 'cancelled') throw error; // otherwise it was done already
   }
   return shown.get();
 }

@@ -1,10 +1,10 @@
-// Apart from the workflows, so that the api can name one without loading the workflow runtime.
+// Separate from the workflows, so that the api can name one without loading the workflow runtime.
 
 /** @param id of the pending registration */
 export const registrationId = (id: string) => `registration/${id}`;
 /** @param id of the intent */
 export const accountIntentId = (id: string) => `account-intent/${id}`;
-/** @param id of the invite, of whatever kind */
+/** @param id of the invite, of any kind */
 export const inviteId = (id: string) => `invite/${id}`;
 export const emailId = (id: string) => `email/${id}`;
 /** @param id of the removal, not of the environment */

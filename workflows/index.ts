@@ -1,4 +1,4 @@
-// Every workflow that the worker runs: what this file exports is what is bundled.
+// Every workflow that the worker runs: the bundle contains the exports of this file.
 export { accountIntent } from './account-intent.js';
 export { emailDelivery } from './email-delivery.js';
 export { environmentRemoval } from './environment-removal.js';

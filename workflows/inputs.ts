@@ -1,11 +1,11 @@
-// What each process is started with: ids and times only, since histories are kept and many may read them.
+// The inputs of the workflows: ids and times only, since histories are stored and many may read them.
 
 export interface RegistrationVerificationInput {
   pendingRegistrationId: string;
   /** ISO times. The row has its own `expires_at`, and decides. */
   expiresAt: string;
   reminderAt: string | null;
-  /** For one that runs already, by way of the outbox: its row has ended. */
+  /** On a message of the outbox for a running process: its row has ended. */
   news?: 'discarded';
 }
 
@@ -13,11 +13,11 @@ export interface AccountIntentInput {
   intentId: string;
   /** ISO time. The row has its own `expires_at`, and decides. */
   expiresAt: string;
-  /** For the relay: somebody waits for its mail. */
+  /** For the relay: somebody is waiting for its mail. */
   isAwaited?: boolean;
 }
 
-/** When an invite ends, and when somebody is reminded of it. ISO times; the row has its own `expires_at`, and decides. */
+/** When an invite expires, and when a reminder is sent. ISO times; the row has its own `expires_at`, and decides. */
 export interface InviteTimes {
   expiresAt: string;
   reminderAt: string | null;
@@ -28,15 +28,15 @@ export interface InviteExpiryInput extends InviteTimes {
   inviteId: string;
   accountId: string;
   environmentId?: string | null;
-  /** On a message of the outbox: what happened to the invite. The workflow is never started with it. */
+  /** On a message of the outbox: what happened to the invite. No workflow is started with it. */
   news?: 'accepted' | 'revoked' | 'resent';
 }
 
 export interface EmailDeliveryInput {
   emailId: string;
-  /** What the mail is about, to find it by. */
+  /** What the mail is about, for finding it. */
   subjectId?: string;
-  /** Whether somebody waits for it before a page: it is brought by a queue of its own. */
+  /** Whether somebody is waiting for it at a page: such mails have their own queue. */
   isAwaited?: boolean;
   accountId?: string | null;
   environmentId?: string | null;
@@ -57,7 +57,7 @@ export interface MfaGraceInput {
   accountId: string;
   environmentId: string;
   identityId: string;
-  /** What happened to the row: of this a process that runs already is told, instead of being started. */
+  /** What happened to the row. A process that runs already is signalled this, and not started. */
   news?: 'enrolled' | 'reset' | 'policyChanged';
 }
 
@@ -72,7 +72,7 @@ export interface RoleAssignmentWindowInput {
   accountId: string;
   environmentId: string;
   identityId: string;
-  /** What happened to the row: of this a process that runs already is told, instead of being started. */
+  /** What happened to the row. A process that runs already is signalled this, and not started. */
   news?: 'changed' | 'resumed';
 }
 
@@ -80,19 +80,19 @@ export interface SsoDomainVerificationInput {
   claimId: string;
   accountId: string;
   environmentId: string | null;
-  /** What happened to the row: of this a process that runs already is told, instead of being started. */
+  /** What happened to the row. A process that runs already is signalled this, and not started. */
   news?: 'released' | 'cancelled' | 'claimed_again';
-  /** Looks after which it goes on with a fresh history: one that waits is read anew before each of them. */
+  /** Looks after which it continues as new: before each look, a waiting workflow's history is replayed. */
   looksPerHistory?: number;
 }
 
 export interface WebhookDeliveryInput {
   deliveryId: string;
-  /** Of the subscription. */
+  /** The id of the subscription. */
   webhookId: string;
   accountId: string;
-  /** Null where the subscription is the Account's. */
+  /** Null if the subscription belongs to the Account. */
   environmentId: string | null;
-  /** Of this a process that runs already is told, instead of being started. */
+  /** A process that runs already is signalled this, and not started. */
   news?: 'retryNow';
 }

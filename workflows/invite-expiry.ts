@@ -22,7 +22,7 @@ export type InviteState = 'waiting' | 'accepted' | 'revoked' | 'expired';
 
 export const accepted = defineSignal('accepted');
 export const revoked = defineSignal('revoked');
-/** A new link was sent, which lives until another time. */
+/** A new link was sent, with another expiry. */
 export const resent = defineSignal<[InviteTimes]>('resent');
 export const state = defineQuery<InviteState>('state');
 
@@ -32,22 +32,22 @@ const { readInvite, remindOfInvite, expireInvite, cancelInvite } = proxyActiviti
 });
 
 /**
- * Lets time pass over an invite: reminds once for each link, and ends with the acceptance, the deadline, or somebody who
- * revokes it. A signal only wakes it up early; one that is lost is made up for by the row at the next step.
+ * Waits with an invite: sends one reminder for each link, and ends when the invite is accepted, expired or revoked. A
+ * signal only wakes the workflow up early; if one is lost, the next step reads the same from the row.
  */
 export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteState> {
   const { kind, inviteId } = input;
   const which = { kind, inviteId };
   let { expiresAt, reminderAt }: InviteTimes = input;
   let moved = false; // there may be a new deadline
-  let told = false; // by a signal that the row has changed, which is for the row to say
+  let told = false; // a signal came: the row has to be read
   let pause = growingPauses();
   const shown = shownState<InviteState>('waiting', (current) => describe(current, which, expiresAt));
   const ended = () => shown.get() !== 'waiting';
   const end = (next: InviteState) => {
     if (!ended()) shown.set(next);
   };
-  /** The row's word. Its reminder is not taken over: which ones are over is known here. */
+  /** Takes over what the row says, except its reminder: only this workflow knows which ones were sent. */
   const follow = (row: InviteRow) => {
     expiresAt = row.expiresAt;
     shown.refresh();
@@ -66,7 +66,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
     (times) => {
       moved = true;
       told = patched(rowDecides);
-      // One that is sent by hand may say anything; what throws here would keep the workflow from ever doing anything again.
+      // A signal sent by hand may have any argument; an error thrown here would block the workflow for good.
       if (areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
       if (!ended()) shown.refresh();
     },
@@ -74,7 +74,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   );
 
   try {
-    follow(await readInvite(which)); // it may have ended, or got another deadline, while nothing ran
+    follow(await readInvite(which)); // it may have ended, or got another deadline, while no worker ran
     if (reminderAt && Date.parse(reminderAt) <= Date.now()) reminderAt = null;
     while (!ended()) {
       if (workflowInfo().continueAsNewSuggested) {
@@ -94,8 +94,8 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
         follow(await remindOfInvite(which));
         continue;
       }
-      const row = await expireInvite(which); // it decides; its clock may be behind ours
-      follow(moved && row.status !== 'pending' ? await readInvite(which) : row); // it was sent anew while it expired
+      const row = await expireInvite(which); // the row decides; PostgreSQL's clock may be behind
+      follow(moved && row.status !== 'pending' ? await readInvite(which) : row); // sent again while it expired
       if (!ended() && (await condition(() => ended() || moved, pause()))) pause = growingPauses();
     }
   } catch (error) {
@@ -103,7 +103,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
     await CancellationScope.nonCancellable(async () => {
       if (!ended()) follow(await cancelInvite(which));
     });
-    if (shown.get() === 'revoked') throw error; // anything else came first, and the cancel too late
+    if (shown.get() === 'revoked') throw error; // otherwise the cancel came too late
   }
   return shown.get();
 }

@@ -16,7 +16,7 @@ import { msUntil } from './waits.js';
 
 export type GraceState = GraceLook['status'];
 
-/** Facts that the row tells already; each has the process look at it again. */
+/** Changes that are in the row already; each signal only has the process read it again. */
 export const enrolled = defineSignal('enrolled');
 export const reset = defineSignal('reset');
 export const policyChanged = defineSignal('policyChanged');
@@ -28,8 +28,8 @@ const { advanceGrace, cancelGrace } = proxyActivities<MfaActivities>({
 });
 
 /**
- * Lets the time pass in which somebody may sign in without a second factor: sends the reminders, and says when it is over.
- * It enforces nothing: sign-in reads the row's deadline. It may start anew at any time; the row says how far it had come.
+ * Waits while a person may sign in without a second factor: sends the reminders, and reports the end. It enforces
+ * nothing: sign-in reads the row's deadline. It may be started again at any time; the row says how far it has come.
  */
 export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
   const { graceId } = input;
@@ -53,7 +53,7 @@ export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
       shown.set(look.status);
       shown.refresh();
       if (look.status !== 'running' || look.wakeAt === null) {
-        if (!changed) break; // a signal that came meanwhile tells of something newer
+        if (!changed) break; // a signal that came meanwhile is about a newer change
         continue;
       }
       await condition(() => changed, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
@@ -62,7 +62,7 @@ export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
     if (!isCancellation(error)) throw error;
     look = await CancellationScope.nonCancellable(() => cancelGrace(graceId));
     shown.set(look.status);
-    if (look.status === 'cancelled') throw error; // anything else came first, and the cancel too late
+    if (look.status === 'cancelled') throw error; // otherwise the cancel came too late
   }
   return shown.get();
 }

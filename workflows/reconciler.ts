@@ -13,12 +13,12 @@ import { shownState } from './shown-state.js';
 
 export interface ReconcilerInput {
   pageSize?: number;
-  /** Pages after which the run goes on with a fresh history. */
+  /** Pages after which the run continues as new, with a fresh history. */
   pagesPerHistory?: number;
-  /** How far this run had come when it went on so. */
+  /** How far the run had come when it continued as new. */
   soFar?: { place: ReconcilerPlace | null; looked: number; restarted: Record<string, number>; failed?: string[] };
 }
-/** Rows that wait, and processes that were started again, by kind. */
+/** How many waiting rows were checked, and how many processes were started again, by kind. */
 export interface ReconcilerResult {
   looked: number;
   restarted: Record<string, number>;
@@ -27,10 +27,10 @@ export type ReconcilerState = 'looking' | 'done' | 'cancelled';
 
 export const state = defineQuery<ReconcilerState>('state');
 
-/** Of those that could not be looked at, whose ids a run says. */
+/** The most ids that a run reports of rows that could not be checked. */
 const mostNamed = 20;
 
-// A page that cannot be looked at for that long is left to the next run.
+// A page that cannot be checked within this time is left to the next run.
 const { reconcilePage } = proxyActivities<ReconcilerActivities>({
   startToCloseTimeout: '2m',
   heartbeatTimeout,
@@ -39,8 +39,8 @@ const { reconcilePage } = proxyActivities<ReconcilerActivities>({
 });
 
 /**
- * Gives every row that waits its process back, should it have lost it. A Temporal Schedule runs it every few minutes.
- * @throws ApplicationFailure `NotAllHealed` at its end, where some could not be looked at
+ * Restarts the process of every waiting row that has lost it. A Temporal Schedule runs it every few minutes.
+ * @throws ApplicationFailure `NotAllHealed` at its end, if some rows could not be checked
  */
 export async function reconciler({
   pageSize = 500,
@@ -56,12 +56,12 @@ export async function reconciler({
       const page = await wholeStep(() => reconcilePage(place, pageSize));
       looked += page.looked;
       if (page.restarted > 0) restarted[page.kind] = (restarted[page.kind] ?? 0) + page.restarted;
-      failed = [...failed, ...(page.failed ?? [])].slice(0, mostNamed); // a worker of before says none
+      failed = [...failed, ...(page.failed ?? [])].slice(0, mostNamed); // an older worker reports none
       place = page.next;
       if (place === null) break;
       if (pages === pagesPerHistory) {
         const soFar = { place, looked, restarted, failed };
-        // Whoever cancelled during the page meant the run: the next one would know nothing of it.
+        // A cancel during the page is meant for the whole run, and would be lost by continuing as new.
         await wholeStep(() => continueAsNew<typeof reconciler>({ pageSize, pagesPerHistory, soFar }));
       }
     }

@@ -26,9 +26,9 @@ import { growingPauses } from './waits.js';
 export type RegistrationState = 'waiting' | 'confirming' | 'confirmed' | 'expired' | 'discarded' | 'cancelled';
 export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'accountId' | 'applicationId'>;
 
-/** The link was confirmed: answers what was created, or fails with `registration.link_invalid`. */
+/** The link was confirmed: returns what was created, or fails with `registration.link_invalid`. */
 export const confirm = defineUpdate<ConfirmedRegistration>('confirm');
-/** The address belongs to somebody by now, or its owner did not register, as the row says: it is looked at. */
+/** The row says that the address belongs to somebody by now, or that its owner did not register: the row is read. */
 export const discarded = defineSignal('discarded');
 export const state = defineQuery<RegistrationState>('state');
 
@@ -37,7 +37,7 @@ const { queueVerificationEmail, queueReminderEmail, expireRegistration, cancelRe
     startToCloseTimeout: '10s',
     retry: { initialInterval: '1s', maximumInterval: '30s' },
   });
-// A person waits for this one. When it cannot be done within a minute the link stays good for another try.
+// A person is waiting for this one. If it cannot be done within a minute, the link remains valid for another try.
 const { provisionRegistration } = proxyActivities<RegistrationActivities>({
   startToCloseTimeout: '10s',
   scheduleToCloseTimeout: '1m',
@@ -45,8 +45,8 @@ const { provisionRegistration } = proxyActivities<RegistrationActivities>({
 });
 
 /**
- * Waits for the person who owns the address (spec, "Pending registration"): sends the link, reminds once, and ends with
- * the confirmation, the deadline, a better registration, or an operator's cancel.
+ * Waits for the owner of the address (spec, "Pending registration"): sends the link, reminds once, and ends with the
+ * confirmation, the deadline, another registration that prevails, or an operator's cancel.
  */
 export async function registrationVerification(input: RegistrationVerificationInput): Promise<RegistrationState> {
   const { pendingRegistrationId: id, expiresAt, reminderAt } = input;
@@ -55,17 +55,17 @@ export async function registrationVerification(input: RegistrationVerificationIn
   const end = (status: Exclude<RegistrationState, 'waiting' | 'confirming'> | 'pending') => {
     if (status !== 'pending' && !ended()) shown.set(status);
   };
-  let doubted = false; // a refused confirmation means that the row may have ended without us
-  let told = false; // by a signal that the row has ended, which is for the row to say
+  let doubted = false; // a confirmation was refused, so the row may have ended without this workflow
+  let told = false; // a signal came: the row has to be read
   let rivals: string[] = [];
   const pause = growingPauses();
 
-  /** The row's word, once a confirmation that began in time is finished; its clock may be behind ours. */
+  /** Reads the row, after any confirmation that began in time; PostgreSQL's clock may be behind. */
   const look = async () => {
     await condition(() => shown.get() !== 'confirming');
     if (!ended()) end(await expireRegistration(id));
   };
-  /** Waits for a moment; answers whether the row may have ended before it. */
+  /** Waits until a moment; returns whether the row may have ended before it. */
   const movedBefore = async (moment: string) => {
     for (;;) {
       const left = Math.max(1, Date.parse(moment) - Date.now());
@@ -88,9 +88,9 @@ export async function registrationVerification(input: RegistrationVerificationIn
   setHandler(
     confirm,
     async () => {
-      shown.set('confirming'); // before the first await: a second call meets the validator
+      shown.set('confirming'); // before the first await, so that the validator refuses a second call
       try {
-        // Cancelling must not cut a provisioning short whose outcome we would then not know.
+        // Not cancellable: the outcome of a cancelled provisioning would be unknown.
         const done = await CancellationScope.nonCancellable(() => provisionRegistration(id));
         rivals = done.discardedIds;
         shown.set('confirmed');
@@ -128,7 +128,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
       await condition(() => shown.get() !== 'confirming');
       if (!ended()) end(await cancelRegistration(id));
     });
-    if (shown.get() === 'cancelled') throw error; // anything else came first, and the cancel too late
+    if (shown.get() === 'cancelled') throw error; // otherwise the cancel came too late
   }
   await CancellationScope.nonCancellable(async () => {
     await condition(allHandlersFinished);
@@ -137,14 +137,14 @@ export async function registrationVerification(input: RegistrationVerificationIn
   return shown.get();
 }
 
-/** Ends the waiting of the same address's other registrations now; one that misses this finds its row ended later. */
+/** Ends the other registrations of the address now; one that misses the signal finds its row ended later. */
 async function tellRivals(ids: string[]): Promise<void> {
   await Promise.allSettled(ids.map((id) => getExternalWorkflowHandle(registrationId(id)).signal(discarded)));
 }
 
 const linkInvalid = () => ApplicationFailure.nonRetryable('The link is no longer valid', 'registration.link_invalid');
 
-/** A rule's refusal keeps its code; anything else is an outage that outlasted the retries. */
+/** Returns a rule's refusal with its code; anything else is an outage that outlasted the retries. */
 function refusalOf(error: unknown): ApplicationFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure && cause.nonRetryable

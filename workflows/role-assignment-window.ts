@@ -16,7 +16,7 @@ import { msUntil } from './waits.js';
 
 export type WindowState = WindowLook['status'];
 
-/** The row tells what; the process looks at it again. */
+/** The row has changed; the process reads it again. */
 export const changed = defineSignal('changed');
 export const state = defineQuery<WindowState>('state');
 
@@ -25,12 +25,12 @@ const { advanceRoleWindow, cancelRoleWindow } = proxyActivities<AccessActivities
   retry: { initialInterval: '1s', maximumInterval: '1m' },
 });
 
-/** Further ahead than this a timer is set in parts: a window may end in a thousand years. */
+/** The longest timer; longer waits take several, as a window may end in a thousand years. */
 const longestWaitMs = 365 * 86_400_000;
 
 /**
- * Waits for the moments of a role assignment's window, and has each told when it comes. It allows and forbids nothing:
- * decisions read the window itself. It may start anew at any time; the row says what was told.
+ * Waits for the moments of a role assignment's window, and has each reported when it comes. It allows and forbids
+ * nothing: decisions read the window itself. It may be started again at any time; the row says what was reported.
  */
 export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Promise<WindowState> {
   const { assignmentId } = input;
@@ -52,7 +52,7 @@ export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Pr
       shown.set(look.status);
       shown.refresh();
       if (look.status !== 'running' || look.wakeAt === null) {
-        if (!isChanged) break; // a signal that came meanwhile tells of something newer
+        if (!isChanged) break; // a signal that came meanwhile is about a newer change
         continue;
       }
       const waitMs = Math.min(longestWaitMs, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
@@ -62,7 +62,7 @@ export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Pr
     if (!isCancellation(error)) throw error;
     look = await CancellationScope.nonCancellable(() => cancelRoleWindow(assignmentId));
     shown.set(look.status);
-    if (look.status === 'cancelled') throw error; // anything else came first, and the cancel too late
+    if (look.status === 'cancelled') throw error; // otherwise the cancel came too late
   }
   return shown.get();
 }

@@ -5,11 +5,11 @@ import { heartbeatTimeout } from './heartbeat.js';
 const { rotateSigningKeys } = proxyActivities<SigningKeyActivities>({
   startToCloseTimeout: '1m',
   heartbeatTimeout,
-  scheduleToCloseTimeout: '12h', // the next daily run then starts afresh
+  scheduleToCloseTimeout: '12h', // then the next daily run tries again
   retry: { initialInterval: '5s', maximumInterval: '10m' },
 });
 
-/** Makes the next signing key when it is time for one (contract §2). A Temporal Schedule runs it every day. */
+/** Creates the next signing key when one is due (contract §2). A Temporal Schedule runs it every day. */
 export async function signingKeyRotation(): Promise<string | null> {
   setCurrentDetails(
     'Checks whether the next signing key is due. Cancelling ends this run; the next one is a day later.',

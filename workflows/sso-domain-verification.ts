@@ -19,16 +19,16 @@ import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
 
 interface SoFar {
-  /** How far the run before this one had come. */
+  /** How far the previous run had come. */
   soFar?: Waiting<DomainLook>;
 }
 export type SsoDomainState = DomainLook['status'];
 
-/** The claim was given up, or ended by support: the row tells, and is looked at again. */
+/** The claim was given up, or ended by support, as the row says: it is read again. */
 export const released = defineSignal('released');
-/** A failed claim is looked for anew. */
+/** A failed claim is to be checked again. */
 export const claimedAgain = defineSignal('claimedAgain');
-/** Has the zone asked now, and answers how the claim stands then. */
+/** Has DNS queried now, and returns the state of the claim after that. */
 export const checkNow = defineUpdate<DomainLook>('checkNow');
 export const state = defineQuery<SsoDomainState>('state');
 
@@ -38,14 +38,14 @@ const { readDomain, checkDomain, cancelDomain } = proxyActivities<SsoDomainActiv
 });
 
 /**
- * Looks for the record of a claimed domain until it is there, and on and on whether it still is. The row says what is so, and
- * when the next look is due; it may start anew at any time.
+ * Looks for the record of a claimed domain until it exists, and then regularly whether it still does. The row has the
+ * state and the time of the next look, so the workflow may be started again at any time.
  */
 export async function ssoDomainVerification(input: SsoDomainVerificationInput & SoFar): Promise<SsoDomainState> {
   const { claimId, looksPerHistory = 20, soFar } = input;
   let look: Waiting<DomainLook> = soFar ?? { status: 'pending', nextCheckAt: null };
-  let isStale = soFar === undefined; // the row knows better
-  let isNew = false; // the look came from an update
+  let isStale = soFar === undefined; // the row has to be read first
+  let isNew = false; // the look was made for an update
   let looks = 0;
   const shown = shownState<SsoDomainState>(look.status, (current) => describe(current, input, look));
   const follow = (next: Waiting<DomainLook>) => {
@@ -86,7 +86,7 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
       }
       isNew = false;
       if (look.nextCheckAt === null) {
-        await condition(allHandlersFinished); // somebody may have asked for a look meanwhile
+        await condition(allHandlersFinished); // an update may have asked for a look meanwhile
         if (isStale || look.nextCheckAt !== null) continue;
         break;
       }
@@ -103,9 +103,9 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
     if (!isCancellation(error)) throw error;
     await CancellationScope.nonCancellable(async () => {
       follow(await cancelDomain(claimId));
-      await condition(allHandlersFinished); // whoever asked for a look is told that there is none
+      await condition(allHandlersFinished); // updates that asked for a look fail
     });
-    if (look.status === 'failed') throw error; // otherwise the claim was gone before
+    if (look.status === 'failed') throw error; // otherwise the claim had ended before
   }
   return shown.get();
 }

@@ -1,2 +1,2 @@
-/** The header in which the interceptors of Temporal's own SDKs send a trace: `{ "traceparent": "00-…" }`. */
+/** The header in which the interceptors of Temporal's SDKs send a trace: `{ "traceparent": "00-…" }`. */
 export const traceHeader = '_tracer-data';

@@ -10,11 +10,11 @@ import {
 } from '@temporalio/workflow';
 import { traceHeader } from './trace-header.js';
 
-/** A workflow's span as it leaves the sandbox; the worker adds whose it is, and when it ended. */
+/** A workflow's span as it leaves the sandbox; the worker adds the workflow and when the span ended. */
 export interface WorkflowSpan {
   name: string;
   spanId: string;
-  /** These two are `traceparent`s. */
+  /** A `traceparent`, as is `link`. */
   parent: string;
   link?: string;
   startedAt: number;
@@ -26,21 +26,25 @@ export interface TracingSinks extends Sinks {
 const { tracing } = proxySinks<TracingSinks>();
 
 /**
- * Carries a trace from what started or asked a workflow to its activities. Without a trace it passes everything on; with one
- * it adds no command and no turn of the event loop, so that histories replay with and without (docs/decisions/0054).
+ * Carries a trace from the caller that started or signalled a workflow to its activities. Without a trace it changes
+ * nothing; with one it adds no command and no turn of the event loop, so that histories replay either way
+ * (docs/decisions/0054).
  */
 export const interceptors = (): WorkflowInterceptors => {
   const running = new AsyncLocalStorage<string>();
   let run: string | undefined;
   let made = 0;
 
-  /** The same again in each replay: of the random half of the run's id, and how many came before. */
+  /** Returns a span id that is the same in each replay: from the run id's random half and the number of spans. */
   function newSpanId(): string {
     const random = workflowInfo().runId.replaceAll('-', '').slice(16);
     return (BigInt(`0x${random}`) ^ BigInt(made++)).toString(16).padStart(16, '0');
   }
 
-  /** Runs `work` as that of a span that begins now. @param ended with what it came to, of which the result is no part */
+  /**
+   * Runs `work` within a span that begins now.
+   * @param ended gets the error, if any, but not the result
+   */
   function within<T>(parent: string, work: () => Promise<T>, ended: (spanId: string, error?: unknown) => void) {
     const spanId = newSpanId();
     const result = running.run(parent.replace(/[0-9a-f]{16}(?=-..$)/, spanId), work);
@@ -62,7 +66,7 @@ export const interceptors = (): WorkflowInterceptors => {
             parent,
             () => {
               run = running.getStore();
-              // Told as soon as it runs: it may wait for days, and whoever looks at the trace meanwhile misses nothing.
+              // Recorded as soon as the workflow runs: it may wait for days, and the trace is to show it meanwhile.
               tracing.record({
                 name: `RunWorkflow:${workflowType}`,
                 spanId: idOf(run as string),
@@ -92,7 +96,7 @@ export const interceptors = (): WorkflowInterceptors => {
     ],
   };
 
-  /** In the trace of whoever asks, which is another one than the run's. */
+  /** Runs a handler in its caller's trace, which is not the run's. */
   function handled<I extends { headers: Headers }, T>(
     name: string,
     input: I,

@@ -22,7 +22,7 @@ import { msUntil } from './waits.js';
 
 export type DeliveryState = DeliveryLook['status'];
 
-/** Somebody does not want to wait for the next attempt: the row says that it is due. */
+/** An administrator asked for the next attempt now: the row says that it is due. */
 export const retryNow = defineSignal('retryNow');
 export const state = defineQuery<DeliveryState>('state');
 
@@ -30,7 +30,7 @@ const { attemptWebhook } = proxyActivities<WebhookActivities>({
   startToCloseTimeout: '60s',
   heartbeatTimeout,
   retry: { initialInterval: '1s', maximumInterval: '30s' },
-  // A call that is under way is let finish, so that "cancelled" never means "delivered all the same".
+  // A call that is under way may finish, so that no "cancelled" delivery was made after all.
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
 const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
@@ -39,8 +39,8 @@ const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
 });
 
 /**
- * Brings one event to one receiver: calls it, and waits for the next attempt, until it has taken the event or its attempts
- * are used up. The row has schedule and count, so it may start anew at any time.
+ * Delivers one event to one receiver: calls it, and waits for the next attempt, until it has accepted the event or the
+ * attempts are used up. The row has schedule and count, so the workflow may be started again at any time.
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
   const { deliveryId, webhookId, accountId } = input;
@@ -65,16 +65,16 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
       isAsked = false;
       show(await attemptWebhook(deliveryId, webhookId, accountId));
       if (look.wakeAt === null) {
-        if (!isAsked) break; // one who asked meanwhile has made it pending again
+        if (!isAsked) break; // a retry that was asked for meanwhile has made it pending again
         continue;
       }
       const waitMs = Math.max(shortestWaitMs, msUntil(look.wakeAt, look.waitMs));
       await condition(() => isAsked, waitMs);
-      // Each wait for a turn among many is a few events of the history.
+      // Each wait for a turn among many adds a few events to the history.
       if (workflowInfo().continueAsNewSuggested) await wholeStep(() => continueAsNew<typeof webhookDelivery>(input));
     }
   } catch (error) {
-    // A worker that died with the call says nothing of the cancel that it was to answer.
+    // If the worker died during the call, the activity fails without reporting the cancel.
     if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) throw error;
     show(await CancellationScope.nonCancellable(() => cancelWebhookDelivery(deliveryId)));
     if (shown.get() === 'cancelled') {
@@ -84,7 +84,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
   return shown.get();
 }
 
-/** Clocks of two processes differ a little. */
+/** Allows for a small difference between the clocks of two processes. */
 const shortestWaitMs = 100;
 
 function describe(current: DeliveryState, { deliveryId, webhookId }: WebhookDeliveryInput, look: DeliveryLook): string {

@@ -78,7 +78,7 @@ const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
   request.headers['idempotency-key'] === undefined &&
   surplusOf(operation, request.body).length === 0;
 
-/** Returns the fields sent to an operation without a body: they are unknown, like all undeclared ones (contract §1). */
+/** Returns the fields sent to an operation without a body: unknown, like any undeclared ones (contract §1). */
 const surplusOf = (operation: Operation, body: unknown): string[] =>
   operation.body || body == null ? [] : Object.keys(body);
 

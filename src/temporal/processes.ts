@@ -51,8 +51,7 @@ export function createProcesses(
   return {
     /**
      * Starts a process unless it runs or has run already, so that it is harmless to relay a message of the outbox
-     * twice. If the input has news for a running process, signals that process instead; one that has ended needs no
-     * news.
+     * twice. If the input has news for a running process, signals that one instead; an ended one needs none.
      * @returns whether the process was started now, or signalled
      */
     async start<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean> {
