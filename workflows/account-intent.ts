@@ -122,7 +122,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       await condition(moved, left > 0 ? left : pause());
       await condition(() => !busy);
       doubted = false;
-      if (!ended()) row = await expireIntent(intentId); // the row decides; PostgreSQL's clock may be behind
+      if (!ended()) row = await expireIntent(intentId); // the row decides, by a clock that may be behind Temporal's
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

@@ -26,7 +26,7 @@ const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
 });
 
 /**
- * Sends one mail by the SMTP server, however often that is unavailable, and fails visibly after `giveUpAfterMs`, by
+ * Sends one mail by the SMTP server, however long that is unavailable, and fails visibly after `giveUpAfterMs`, by
  * default a day.
  */
 export async function emailDelivery({

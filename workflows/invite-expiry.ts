@@ -94,7 +94,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
         follow(await remindOfInvite(which));
         continue;
       }
-      const row = await expireInvite(which); // the row decides; PostgreSQL's clock may be behind
+      const row = await expireInvite(which); // the row decides, by a clock that may be behind Temporal's
       follow(moved && row.status !== 'pending' ? await readInvite(which) : row); // sent again while it expired
       if (!ended() && (await condition(() => ended() || moved, pause()))) pause = growingPauses();
     }

@@ -28,7 +28,7 @@ export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'ac
 
 /** The link was confirmed: returns what was created, or fails with `registration.link_invalid`. */
 export const confirm = defineUpdate<ConfirmedRegistration>('confirm');
-/** The row says that the address belongs to somebody by now, or that its owner did not register: the row is read. */
+/** The address belongs to somebody by now, or its owner did not register: the row says so, and is read. */
 export const discarded = defineSignal('discarded');
 export const state = defineQuery<RegistrationState>('state');
 
@@ -60,7 +60,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
   let rivals: string[] = [];
   const pause = growingPauses();
 
-  /** Reads the row, after any confirmation that began in time; PostgreSQL's clock may be behind. */
+  /** Reads the row, after any confirmation that began in time; its clock may be behind Temporal's. */
   const look = async () => {
     await condition(() => shown.get() !== 'confirming');
     if (!ended()) end(await expireRegistration(id));

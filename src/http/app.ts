@@ -67,7 +67,7 @@ declare module 'fastify' {
   }
 }
 
-/** The api's HTTP server with every surface, ready to listen or to be injected into. */
+/** Returns the api's HTTP server with every surface, ready to listen or to be injected into. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { isStopping = () => false } = options;
   const { answerWithinMs = Number.POSITIVE_INFINITY } = options;
@@ -130,7 +130,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-/** Everything that a request awaits has its context; parsing a body leaves it, so it is entered again. */
+/** Runs everything that a request awaits in its context; parsing a body leaves that, so it is entered again. */
 function carryContext(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
     request.context = {
@@ -145,7 +145,7 @@ function carryContext(app: FastifyInstance) {
   app.addHook('preValidation', (request, _reply, done) => runInContext(request.context, done));
 }
 
-/** RFC 9112 §3.2; HTTP/1.0 knows no Host. */
+/** Refuses an empty or repeated Host, and HTTP/1.1 without one (RFC 9112 §3.2); HTTP/1.0 does not need it. */
 function refuseWithoutHost(app: FastifyInstance) {
   app.addHook('onRequest', ({ headers: { host }, raw }, _reply, done) => {
     const named = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length;
@@ -164,12 +164,13 @@ function secureAnswers(app: FastifyInstance, baseUrl: string) {
   });
 }
 
-/** For answers of the APIs; pages set stricter ones of their own. */
+/** Sets the security headers of answers, unless they are set; pages have stricter ones of their own. */
 function secure(reply: FastifyReply, baseUrl: string): void {
   const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
   set('x-content-type-options', 'nosniff');
   set('referrer-policy', 'no-referrer');
-  // CORS, by which scripts of applications call, is not affected; no answer is an image or a script for other sites' pages.
+  // CORS, by which scripts of applications call, is not affected; no answer is an image or a script for other sites'
+  // pages.
   set('cross-origin-resource-policy', 'same-origin');
   // This header cannot name origins: a page that may be framed by some says so in its policy.
   const isFramed = /frame-ancestors http/.test(String(reply.getHeader('content-security-policy')));
@@ -180,8 +181,8 @@ function secure(reply: FastifyReply, baseUrl: string): void {
 }
 
 /**
- * One line for each request, with the route's pattern: paths, queries, addresses and agents can hold personal data.
- * Probes without findings come every other second and would be most of the log.
+ * Logs one line for each request, with the route's pattern: paths, queries, addresses and agents can hold personal
+ * data. Probes without findings come every other second, and would be most of the log.
  */
 const logEnd: AtEnd = ({ method, routeOptions, log }, reply, status) => {
   const ms = Math.round(reply.elapsedTime * 10) / 10;

@@ -2,7 +2,7 @@
 export interface Extent {
   /** Members of objects and elements of arrays, all together; an empty one counts as one. */
   parts: number;
-  /** Of the largest object or array. */
+  /** Members or elements of the largest object or array. */
   widest: number;
 }
 
@@ -26,7 +26,7 @@ const known = new WeakMap<object, Extent>();
 const mistakes = 1000;
 
 /**
- * The largest body that is parsed for a schema: twice as much as the schema allows (a name may come twice), and a
+ * Returns the largest body that is parsed for a schema: twice what the schema allows (a name may come twice), and a
  * thousand parts more. Any size if the schema leaves something open; a thousand parts without a schema, which only
  * forms have.
  */
@@ -40,7 +40,7 @@ export function worthReading(schema: unknown): Extent {
   return extent;
 }
 
-/** The size of the largest value that a schema allows. */
+/** Returns the size of the largest value that a schema allows. */
 function extentOf(shape: Shape): Extent {
   const { type, anyOf, 'x-max-bytes': bytes } = shape;
   if (bytes !== undefined) return { parts: bytes, widest: bytes / 2 }; // `[0,0` and so on

@@ -11,7 +11,7 @@ import { detailOf, mostFindings } from './validation.js';
  */
 export const itemsOf = (title: string, ...statuses: string[]) => itemsWith(title, {}, ...statuses);
 
-/** The same with further fields of each. */
+/** Like `itemsOf`, with further fields of each item. */
 export const itemsWith = <P extends TProperties>(title: string, more: P, ...statuses: string[]) =>
   Type.Object({
     items: Type.Array(
@@ -34,7 +34,7 @@ export const itemsWith = <P extends TProperties>(title: string, more: P, ...stat
     ),
   });
 
-/** The refusal of one of them. */
+/** Returns the `error` of an item that was refused. */
 export const itemError = ({ code, message, options: { details } }: DomainError) => ({
   code,
   message,
@@ -52,7 +52,7 @@ declare module 'fastify' {
 const mostDetails = 20;
 
 /**
- * The validator's findings about the elements of an array of the body, by index.
+ * Returns the validator's findings about the elements of an array of the body, by index.
  * @param array the property with the array, as `identities`
  * @returns null if there are findings elsewhere, or so many that not every element was checked: then the whole request
  *   is refused

@@ -13,8 +13,8 @@ export interface Scripts extends Pick<Client, 'clientType' | 'redirectUris'> {
 }
 
 /**
- * Whether a client's scripts run at an origin: where the Environment allows it, and for a public client where its
- * answers may go.
+ * Returns whether a client's scripts run at an origin: one that the Environment allows or, for a public client,
+ * one of its redirect URIs.
  */
 export function isOriginOf({ settings, clientType, redirectUris }: Scripts, origin: string): boolean {
   if (origin === 'null') return false;

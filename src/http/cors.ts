@@ -33,7 +33,8 @@ export function letScriptsRead(
 }
 
 /**
- * The same for a client's own scripts. `clientOf` tells whose request it is, before anything is validated or counted.
+ * Does this for a client's own scripts. `clientOf` returns the client of a request, before that is validated or
+ * counted.
  */
 export const allowOrigins = (
   app: FastifyInstance,
@@ -46,7 +47,7 @@ export const allowOrigins = (
   });
 
 /**
- * The client that a token claims to be of; also for an expired one, so that its client's scripts can read the refusal.
+ * Returns the client that a token names, even an expired one: its client's scripts must be able to read the refusal.
  */
 export async function clientOfToken(
   { clients }: Pick<Provider, 'clients'>,
@@ -73,7 +74,7 @@ export function answerPreflights(app: FastifyInstance): void {
   });
 }
 
-/** The same for all paths of a surface, known or not: only the request itself is told whether there is such a path. */
+/** Answers the preflights of all paths of a surface: whether a path exists, only the request itself learns. */
 export function answerPreflightsBelow(app: FastifyInstance, prefix: string): void {
   preflight(app, `${prefix}/*`, new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']));
 }

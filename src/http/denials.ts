@@ -5,7 +5,7 @@ import type { Authorized } from './surface.js';
 
 const written = new WeakSet<Error>();
 
-/** Records a refused right as one audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */
+/** Records a refused right as one audit row with outcome `denied` (contract §10). Returns the refusal, to be thrown. */
 export async function recordDenial<E extends Error>(
   db: Db,
   { caller, scope }: Authorized,

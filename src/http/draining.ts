@@ -28,7 +28,7 @@ export function createDraining({ keepAliveMs, requestMs, silentMs, isStopping }:
     // Node would answer a request without Host by a bare status; `refuseWithoutHost` does it properly.
     const own = { keepAliveTimeout: keepAliveMs, requestTimeout: requestMs, requireHostHeader: false };
     const server = createServer(own, handler);
-    // Nor with 417, which is optional (RFC 9110 §10.1.1): expectations other than 100 are ignored.
+    // Node would also answer 417, which is optional (RFC 9110 §10.1.1): expectations other than 100 are ignored.
     server.on('checkExpectation', handler);
     server.setTimeout(silentMs);
     server.maxHeadersCount = 0; // Node would drop headers after the 2000th; their total length is limited elsewhere

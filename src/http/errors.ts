@@ -8,7 +8,7 @@ import { lostRaceOf } from './lost-races.js';
 import { Nullable, Resource } from './schemas.js';
 import { detailsOf } from './validation.js';
 
-/** The status of every refusal; the compiler asks for one of each new code. */
+/** The status of every refusal; the compiler demands one for each new code. */
 const statuses: Record<ErrorCode, number> = {
   'auth.multiple_credentials': 400,
   'auth.invalid_credentials': 401,
@@ -182,10 +182,10 @@ export const httpStatusOf = (code: ErrorCode): number => statuses[code];
 /** Generic authentication and authorization failures carry no code (specification, "Errors"). */
 const withoutCode = new Set<ErrorCode>(['auth.invalid_credentials', 'principal.wrong_type']);
 
-/** The code that callers see. */
+/** Returns the code that callers see, or null if they see none. */
 export const shownCode = (code: ErrorCode): ErrorCode | null => (withoutCode.has(code) ? null : code);
 
-/** What is wrong with one field. */
+/** One field, and what is wrong with it. */
 export const ErrorDetailView = Resource('ErrorDetail', {
   field: Type.String(),
   code: Type.String(),
@@ -204,7 +204,7 @@ export const ErrorEnvelope = Type.Object({
   }),
 });
 
-/** The envelope of the specification; `path` leaves the query out, which may hold a token. */
+/** Returns the specification's error envelope; `path` is without the query, which may hold a token. */
 export function envelope(
   { path, method }: { path: string; method: string },
   error: DomainError | { statusCode: number; message: string },
@@ -225,7 +225,7 @@ export function envelope(
   };
 }
 
-/** The answer to HEAD has the length of GET's (RFC 9110 §8.6), and so names its method; nobody is sent that. */
+/** The answer to HEAD states the length of GET's (RFC 9110 §8.6), so its body, which is never sent, says GET, too. */
 const asked = (request: FastifyRequest) => ({
   path: pathOf(request),
   method: request.method === 'HEAD' ? 'GET' : request.method,
@@ -245,7 +245,7 @@ export function refusalOf(error: unknown): DomainError | null {
   }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new DomainError('body.too_large');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new DomainError('body.unsupported_media_type');
-  if (code === 'FST_STATIC_FORBIDDEN_PATH') return new DomainError('route.not_found'); // `..`, which whoever looks for holes asks for
+  if (code === 'FST_STATIC_FORBIDDEN_PATH') return new DomainError('route.not_found'); // `..`, as scanners send it
   if (code === 'FST_ERR_BAD_URL') return new DomainError('validation.failed', { details: [undecodable], cause: error });
   if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
   // Class 22, data exception: a text that PostgreSQL cannot store, such as one with a NUL character.
@@ -257,7 +257,7 @@ export function refusalOf(error: unknown): DomainError | null {
 
 const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not percent-encoded UTF-8' };
 
-/** When to try again, and which limit it was (contract §1); limits of the HTTP layer have set these headers already. */
+/** Sets when to try again, and which limit refused (contract §1); the HTTP layer's own limits have set theirs. */
 export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {
   if (retryAfter === undefined) return;
   const inSeconds = Math.max(1, Math.ceil(retryAfter));
@@ -265,7 +265,7 @@ export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }
   if (limit) announceLimit(reply, limit, { remaining: 0, resetSeconds: inSeconds });
 }
 
-/** `RateLimit` and `RateLimit-Policy` as in the IETF's rate-limit header draft. */
+/** Sets `RateLimit` and `RateLimit-Policy` as in the IETF's rate-limit header draft. */
 export function announceLimit(
   reply: FastifyReply,
   { name, points, windowSeconds }: LimitPolicy,
@@ -276,8 +276,8 @@ export function announceLimit(
 }
 
 /**
- * Without a cause it is load, which is counted: a line for each would add to it. A caller who leaves in the middle of a
- * body is no outage.
+ * Logs an outage. Without a cause the reason is load, which is only counted: a line for each request would add to it. A
+ * caller who leaves in the middle of a body is no outage.
  */
 export function logOutage({ log, raw }: FastifyRequest, { code, options: { cause } }: DomainError): void {
   if (httpStatusOf(code) === 503 && cause && cause !== raw.errored) log.warn({ err: cause }, 'unavailable');

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 const withPort = /^(?:\[([0-9a-f:.]+)\](?::\d+)?|(\d+(?:\.\d+){3}):\d+)$/i;
 
-/** The addresses of an `X-Forwarded-For`, without ports and brackets. */
+/** Returns the addresses of an `X-Forwarded-For`, without ports and brackets. */
 const withoutPorts = (header: string): string =>
   header
     .split(',')
@@ -10,8 +10,9 @@ const withoutPorts = (header: string): string =>
     .join(', ');
 
 /**
- * Some gateways append the client's port to its address. With a port, each connection would count as another address,
- * under no limit, and a proxy's address would not be trusted. To be registered before anything reads `request.ip`.
+ * Removes the ports that some gateways append to addresses. With a port, each connection would count as another
+ * address, under no limit, and a proxy's address would not be trusted. To be registered before anything reads
+ * `request.ip`.
  */
 export function readForwardedAddresses(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {

@@ -16,7 +16,7 @@ const Readiness = Type.Object({
   checks: Type.Record(Type.String(), Status),
 });
 
-/** `/healthz`: the process lives. `/readyz`: it can serve, with the state of each part. */
+/** Serves `/healthz`, whether the process lives, and `/readyz`, whether it can serve, with the state of each part. */
 export const health: FastifyPluginAsync<HealthOptions & { isStopping: () => boolean }> = async (
   app,
   { checks, dispensable = [], isStopping },

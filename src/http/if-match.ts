@@ -1,8 +1,8 @@
 import { DomainError, invalidField } from '../domain/errors.js';
 
 /**
- * The version in an If-Match header, written `"7"` or `7` (contract §1), or `W/"7"`, as compressing proxies rewrite our
- * `ETag`: a version is exact in any of these forms.
+ * Returns the version in an If-Match header, written `"7"` or `7` (contract §1), or `W/"7"`, into which compressing
+ * proxies rewrite our `ETag`: a version is exact in any of these forms.
  * @throws DomainError if_match.required, if_match.invalid
  */
 export function versionOf(ifMatch: string | undefined): number {
@@ -12,7 +12,7 @@ export function versionOf(ifMatch: string | undefined): number {
   return version;
 }
 
-/** The same where it is optional; null for a header that names no version. */
+/** Returns the version in an optional If-Match header; null if it names none. */
 export function versionIn(ifMatch: string): number | null {
   const match = /^(?:(?:W\/)?"(\d{1,9})"|(\d{1,9}))$/.exec(ifMatch.trim());
   return match && Number(match[1] ?? match[2]);
@@ -21,7 +21,7 @@ export function versionIn(ifMatch: string): number | null {
 export const etagOf = (version: number): string => `"${version}"`;
 
 /**
- * Refuses If-Match where there are no versions to compare, since whoever sends it relies on it (RFC 9110 §13.1.1). `*`
+ * Refuses If-Match for a resource without versions, since a caller who sends it relies on it (RFC 9110 §13.1.1). `*`
  * only requires that the resource exists.
  * @throws DomainError validation.failed
  */

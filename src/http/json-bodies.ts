@@ -18,7 +18,7 @@ export function readJsonBodies(app: FastifyInstance): void {
 }
 
 /**
- * The same for a media type with JSON syntax, such as `application/scim+json`.
+ * Reads bodies of a media type with JSON syntax, such as `application/scim+json`, by the same rules.
  * @param unsaid the largest body for routes without a schema
  */
 export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = worthReading(undefined)): void {
@@ -37,8 +37,8 @@ export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = w
 }
 
 /**
- * What a text has too much of, outside of strings: open brackets at once, or members and elements, in one or in all. It
- * is checked before it is parsed: parsing takes several times as long, and nothing else runs meanwhile.
+ * Returns what a text has too much of, outside of strings: open brackets at once, or members and elements, in one of
+ * them or in all. It runs before parsing, which takes several times as long, while nothing else can run.
  */
 export function excessOf(text: string, { deepest, parts, widest }: Extent & { deepest: number }): Excess | null {
   if (text.length <= Math.min(deepest, parts, widest)) return null;
@@ -60,7 +60,7 @@ export function excessOf(text: string, { deepest, parts, widest }: Extent & { de
   return null;
 }
 
-/** The position of the quote that ends the string; past the end of the text if there is none. */
+/** Returns the position of the quote that ends the string; past the end of the text if there is none. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
     let first = end;

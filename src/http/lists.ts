@@ -6,7 +6,9 @@ import { worded } from './validation-words.js';
 /** The largest page number: what clients with 32 bits can write, and far more than any list has. */
 export const lastPage = 2_147_483_647;
 
-/** The list parameters of the specification, with the columns that this list sorts by; out of range is 400, not clamped. */
+/**
+ * The list parameters of the specification, with the columns that this list sorts by; out of range is 400, not clamped.
+ */
 export const listQuery = <const S extends string, P extends TProperties = Record<never, never>>(
   sortBy: readonly S[],
   filters: P = {} as P,
@@ -32,13 +34,13 @@ export const listQuery = <const S extends string, P extends TProperties = Record
     { additionalProperties: false },
   );
 
-/** For a list whose first page, and each page behind a cursor, is cheap: whether a request asks for more than that. */
+/** For a list with cheap pages (the first, and any behind a cursor): returns whether a request asks for another. */
 export const goesFar = ({ q, page, after }: { q?: string; page: number; after?: string }): boolean =>
   q !== undefined || (page > 1 && after === undefined);
 /** For a list that always counts or searches everything. */
 export const always = (): boolean => true;
 
-/** `{ items, pagination }` of one page; `next` becomes its `Link` (`linkPages`). */
+/** Returns the `{ items, pagination }` of one page; `next` becomes its `Link` (`linkPages`). */
 export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, present: (row: T) => R) {
   const pageCount = Math.ceil(itemCount / take);
   return {
@@ -56,8 +58,8 @@ export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, 
 }
 
 /**
- * A query without blanks around the searched text: they come from pasting, and nothing that can be found begins or ends
- * with one.
+ * Returns a query without blanks around the searched text: they come from pasting, and nothing that can be found begins
+ * or ends with one.
  */
 export function lookedFor(query: unknown): unknown {
   const { q, ...others } = (query ?? {}) as { q?: unknown };

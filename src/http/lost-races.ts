@@ -14,16 +14,16 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_role_fk$/, 'role.not_found'],
 ];
 
-/** Every Environment has its settings and its schema, as long as there is an Environment. */
+/** Entities that exist as long as their Environment: if one is missing, the Environment was deleted. */
 const ofEnvironment = new Set<unknown>([Environment, EnvironmentSettings, NodeTypeSchema]);
 
 /** Errors that a retry may not meet again. */
 const transient = ['deadlock_detected', 'serialization_failure', 'lock_not_available'] as const;
 
 /**
- * The refusal for a database error that only occurred because somebody else was faster: what the request works on was
- * deleted meanwhile, or two transactions waited for each other, or one for too long, and this one was ended. If there
- * is no more specific error, the next try finds things missing, or creates them anew. Null for any other error.
+ * Returns the refusal for a database error that only occurred because somebody else was faster: what the request works
+ * on was deleted meanwhile, or two transactions waited for each other, or one for too long, and this one was ended. If
+ * there is no more specific error, the next try finds things missing, or creates them again. Null for any other error.
  */
 export function lostRaceOf(error: unknown): DomainError | null {
   const { entityClass } = (error ?? {}) as { entityClass?: unknown };

@@ -4,9 +4,9 @@ import { lastPage, type paginated } from './lists.js';
 type Answered = Partial<ReturnType<typeof paginated>> | null;
 
 /**
- * Adds to every list where it goes on: `Link: <…>; rel="next"` (RFC 8288), the same request for the page behind this
- * one, as a path on the requested host. Sorted by age, it names the last item and not a page number, so that nobody is
- * shown twice or left out when others come and go between two pages.
+ * Adds a link to the next page to every list: `Link: <…>; rel="next"` (RFC 8288), the same request for the page behind
+ * this one, as a path on the requested host. In a list by age, it names the last item and not a page number, so that no
+ * item is shown twice or left out when others are added or deleted between two pages.
  */
 export function linkPages(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

@@ -2,15 +2,15 @@ import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 
 /**
- * Whether a request comes without the headers by which browsers name the sending page. Only usable for forms: a
- * followed link may come without them, too.
+ * Returns whether a request lacks the headers by which browsers name the sending page. Only usable for forms: a
+ * followed link may lack them, too.
  */
 export const isNoBrowser = ({ headers }: FastifyRequest): boolean =>
   headers.origin === undefined && headers['sec-fetch-site'] === undefined;
 
 /**
- * A form that signs in, chooses or signs out must come from our own page: another site must not sign a browser in as
- * somebody else. Clients that are not browsers send neither header, and have no cookies to protect.
+ * Checks that a form that signs in, chooses or signs out comes from our own page: another site must not sign a browser
+ * in as somebody else. Clients that are not browsers send neither header, and have no cookies to protect.
  * @throws DomainError origin.foreign
  */
 export function assertOwnOrigin({ headers }: FastifyRequest, baseUrl: string): void {

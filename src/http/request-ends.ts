@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-/** The status that nginx and others log for a caller that left before the answer. Nobody is sent it. */
+/** The status that nginx and others log for a caller that left before the answer. It is never sent. */
 const left = 499;
 
-/** @param status of the answer, or 499 where its caller was gone before it began */
+/** @param status of the answer, or 499 if the caller was gone before it began */
 export type AtEnd = (request: FastifyRequest, reply: FastifyReply, status: number) => void;
 
 /**

@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 const random = new Uint8Array(256 * 16);
 let used = random.length;
 
-/** A UUIDv7. Those of one millisecond are in no order. */
+/** Returns a UUIDv7. Those of the same millisecond are in no order. */
 export const newRequestId = (): string => uuidv7({ rng: sixteenBytes });
 
 function sixteenBytes(): Uint8Array {
@@ -23,8 +23,9 @@ const ofAuthzen = /^\/access\/v1\//;
 const echoed = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The id that an answer names: ours, by which events and log lines are found. AuthZEN's callers name a request by any
- * text, and must find it again in the answer (1.0, "Request Identification"); it is used for nothing else.
+ * Returns the id that an answer names: ours, by which events and log lines are found. AuthZEN's callers name a request
+ * by any text, and must find it again in the answer (1.0, "Request Identification"); that text is used for nothing
+ * else.
  */
 export function answeredId({ id, url, headers }: Pick<FastifyRequest, 'id' | 'url' | 'headers'>): string {
   const named = headers['x-request-id'];

@@ -25,20 +25,20 @@ declare module 'fastify' {
 }
 
 const sampleMs = 100;
-/** Some are always accepted, or it would never be noticed that there is room again. */
+/** Some requests are always accepted; otherwise nothing would show that there is capacity again. */
 const mostShed = 0.95;
 
 /**
- * The share of requests to refuse next. It grows as fast as the overload and shrinks slowly, until about as much is
- * accepted as can be done.
+ * Returns the share of requests to refuse next. It grows as fast as the overload and shrinks slowly, until about as
+ * much is accepted as can be done.
  * @param pressure 1 if as much is waiting as may
  */
 export const nextShare = (share: number, pressure: number): number =>
   pressure > 1 ? Math.min(mostShed, share + 0.1 * Math.min(pressure, 3)) : Math.max(0, share - 0.02);
 
 /**
- * The average delay of a timer. One long piece of work, or a process that was halted, means little: each sample weighs
- * three tenths, and counts for twice the limit at most.
+ * Returns the average delay of a timer. One long piece of work, or a process that was halted, means little: each sample
+ * weighs three tenths, and counts for twice the limit at most.
  */
 export const nextDelay = (average: number, lateMs: number, limitMs: number): number =>
   0.7 * average + 0.3 * Math.min(Math.max(0, lateMs), 2 * limitMs);

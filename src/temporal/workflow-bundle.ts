@@ -32,7 +32,7 @@ async function build(hash: string): Promise<void> {
   await replace(hashPath, hash);
 }
 
-/** Writes a file at once: another process may be reading it, or building the same one. */
+/** Replaces a file atomically: another process may be reading it, or building the same one. */
 async function replace(path: string, text: string): Promise<void> {
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, text);

@@ -29,7 +29,7 @@ interface Standing {
   size: number;
 }
 
-/** How often queries run that are too expensive for each scrape, however often the metrics are scraped, and by whom. */
+/** Queries that are too expensive for each scrape run once in this time, however many scrapes there are. */
 const slowlyMs = 60_000;
 
 /** Registers gauges of what waits in the database. All workers show the same: aggregate with `max`, not with `sum`. */
