@@ -31,8 +31,7 @@ await runProcess('api', command, async () => {
   await warnOfCollation(db, log);
   const clock = watchClock({ db, log });
 
-  // Imported only now: errors of the settings or the database are reported without this load, which takes most of the
-  // start.
+  // Imported only now, so that errors of settings or database are reported without loading all else, which is slow.
   const { composeApi } = await import('./compose.js');
   const { app, registry, leave, close } = await composeApi(config, db, log);
   const { port } = config.listen;

@@ -22,7 +22,7 @@ import { msUntil } from './waits.js';
 
 export type DeliveryState = DeliveryLook['status'];
 
-/** An administrator asked for the next attempt now: the row says that it is due. */
+/** Somebody asked for the next attempt now: the row says that it is due. */
 export const retryNow = defineSignal('retryNow');
 export const state = defineQuery<DeliveryState>('state');
 

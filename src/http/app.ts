@@ -157,8 +157,7 @@ function refuseWithoutHost(app: FastifyInstance) {
 function secureAnswers(app: FastifyInstance, baseUrl: string) {
   app.addHook('onSend', (_request, reply, payload, done) => {
     secure(reply, baseUrl);
-    // RFC 9110 §15.5.2: every 401 names a scheme, also a page with a form. For this one, browsers ask nothing by
-    // themselves.
+    // RFC 9110 §15.5.2: every 401 names a scheme, also a page with a form. For this scheme browsers do not prompt.
     if (reply.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
     done(null, payload);
   });
@@ -169,8 +168,7 @@ function secure(reply: FastifyReply, baseUrl: string): void {
   const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
   set('x-content-type-options', 'nosniff');
   set('referrer-policy', 'no-referrer');
-  // CORS, by which scripts of applications call, is not affected; no answer is an image or a script for other sites'
-  // pages.
+  // Applications' scripts call by CORS, which is not affected; no answer is an image or a script for other sites.
   set('cross-origin-resource-policy', 'same-origin');
   // This header cannot name origins: a page that may be framed by some says so in its policy.
   const isFramed = /frame-ancestors http/.test(String(reply.getHeader('content-security-policy')));

@@ -7,7 +7,7 @@ import type { RateLimits } from './rate-limits.js';
  * Authenticates a client, and counts its request. An authenticated client counts as a whole and not by address: one
  * server asks for all the people who use it. A public client can be named by anybody, so each address counts by itself;
  * otherwise one could use up everybody's share. A request that authenticates no client counts by its address.
- * @param onProven gets the client before it is counted, so that its scripts can read a refusal by the limit
+ * @param onProven gets the client before its request is counted, so that its scripts can read a refusal by the limit
  * @throws DomainError rate_limit.exceeded; what `proving` throws
  */
 export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'>>(

@@ -32,10 +32,7 @@ export function letScriptsRead(
   else app.addHook('preValidation', allow);
 }
 
-/**
- * Does this for a client's own scripts. `clientOf` returns the client of a request, before that is validated or
- * counted.
- */
+/** Does this for a client's own scripts; `clientOf` finds the client before the request is validated or counted. */
 export const allowOrigins = (
   app: FastifyInstance,
   at: Hook,
@@ -74,7 +71,7 @@ export function answerPreflights(app: FastifyInstance): void {
   });
 }
 
-/** Answers the preflights of all paths of a surface: whether a path exists, only the request itself learns. */
+/** Answers the preflights of all paths of a surface; only the request itself reveals whether its path exists. */
 export function answerPreflightsBelow(app: FastifyInstance, prefix: string): void {
   preflight(app, `${prefix}/*`, new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']));
 }

@@ -4,11 +4,11 @@ import { GivenUp } from '../platform/database/giving-up.js';
 import { LazyAbort } from '../platform/lazy-abort.js';
 
 /**
- * Gives a request up when its time is over, or its caller is gone: the context's `givenUp` tells this to everything
- * that works for it. A late request is answered with 503; what comes of it later is dropped. Fastify's own
+ * Gives a request up when its time is over, or its caller is gone: the context's `givenUp` signals this to everything
+ * that works for it. A late request is answered with 503, and its later result is dropped. Fastify's own
  * `handlerTimeout` and `request.signal` do not work here: they take a body that was read for a caller who is gone
  * (fastify/fastify#6725).
- * @param answerWithinMs to which the time is added that a request asked to wait (`waitsMs`)
+ * @param answerWithinMs the time of a request, without what it asked to wait for (`waitsMs`)
  */
 export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void {
   app.addHook('onRequest', (request, reply, done) => {

@@ -225,7 +225,7 @@ export function envelope(
   };
 }
 
-/** The answer to HEAD states the length of GET's (RFC 9110 §8.6), so its body, which is never sent, says GET, too. */
+/** HEAD is answered with the length of GET's body (RFC 9110 §8.6), so its own, which is never sent, names GET, too. */
 const asked = (request: FastifyRequest) => ({
   path: pathOf(request),
   method: request.method === 'HEAD' ? 'GET' : request.method,
@@ -233,7 +233,7 @@ const asked = (request: FastifyRequest) => ({
 
 export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] as string;
 
-/** Turns whatever a handler or Fastify has thrown into a refusal that a caller can act on; null for a fault of ours. */
+/** Turns an error of a handler or of Fastify into a refusal that the caller can act on; null if it is our own fault. */
 export function refusalOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
   if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });

@@ -16,7 +16,7 @@ export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
   }),
 });
 
-/** Shows how many are running and waiting in lines with turns. */
+/** Registers gauges of how much is running and waiting in queues with turns. */
 export function watchLines(registry: Registry, lines: Record<'passwords' | 'broadReads', () => Line>): void {
   const show = (name: string, help: string, line: () => Line) =>
     new Gauge({

@@ -9,9 +9,9 @@ export interface SheddingOptions {
   /** How late our own work may be on average, in milliseconds; 0: nothing is shed for that. */
   maxLoopDelayMs: number;
   mostWaitingForDatabase: number;
-  /** How many are waiting for a connection to the database. */
+  /** Returns how many queries and transactions wait for a connection to the database. */
   waitingForDatabase(): number;
-  /** Whether another password could not be hashed now. */
+  /** Returns whether no other password can be hashed now. */
   isHashingFull(): boolean;
 }
 

@@ -20,9 +20,8 @@ export interface Message {
 type Turn = (Message | { id: null }) & { next: string | null };
 
 // A batch is leased and not locked, so that no transaction stays open while Temporal is called. If a relay dies,
-// another one gets its batch when the lease ends; it is harmless to start a process again. The ids are an array: for a
-// subquery of rows, the planner, which does not know the limit, reads the whole table for each batch as soon as much is
-// waiting.
+// another one gets its batch when the lease ends; it is harmless to start a process again. The ids are an array: with a
+// list of rows the planner, which does not know the limit, reads the whole table for each batch once much is waiting.
 const lease = (
   ids: string,
 ) => `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1

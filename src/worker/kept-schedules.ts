@@ -44,8 +44,7 @@ export function createServerPreparation({
  * before our first start, comes back empty, while the worker only sees a short outage; and without its schedule the
  * reconciler would never run.
  *
- * No work waits for these checks: for schedules the server uses internal workers, which can lag by minutes after a
- * crash.
+ * No work waits for these checks: the server runs schedules by its own workers, which can lag minutes after a crash.
  */
 export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   const { processes, issuer, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;

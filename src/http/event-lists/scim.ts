@@ -26,7 +26,7 @@ export const userEvents: readonly EventAction[] = [
   ...roleEvents,
 ];
 
-/** The events of a change of a Group. From then on its directory provisions new members, even those of another one. */
+/** The events of a change of a Group. Its directory provisions every new member from then on, even another one's. */
 export const groupEvents: readonly EventAction[] = [
   'scim_group.created',
   'scim_group.updated',

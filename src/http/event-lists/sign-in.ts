@@ -13,7 +13,7 @@ export const signInEvents = [
 /** Those, and the event when too many guesses have locked the person. */
 export const attemptEvents = [...signInEvents, 'identity.locked'] as const satisfies readonly EventAction[];
 
-/** The events of a second factor. */
+/** The events when an end user answers the challenge for a second factor. */
 export const challengeEvents = [
   ...signInEvents,
   'auth.mfa_challenge_passed',
