@@ -31,7 +31,7 @@ await runProcess('api', command, async () => {
   await warnOfCollation(db, log);
   const clock = watchClock({ db, log });
 
-  // Imported only now, so that errors of settings or database are reported without loading all else, which is slow.
+  // Imported only now: a wrong setting or database is reported without this import, which takes most of a start.
   const { composeApi } = await import('./compose.js');
   const { app, registry, leave, close } = await composeApi(config, db, log);
   const { port } = config.listen;

@@ -8,7 +8,7 @@ import { throttled } from '../platform/metrics/metrics.js';
 import { announceLimit } from './errors.js';
 
 export interface RateLimits {
-  /** A limit of the specification: exact, shared by all processes, and counted per key (by default the caller's). */
+  /** A limit of the specification: exact, shared by all processes, counted per key (by default per subscriber). */
   exact(policy: LimitPolicy, keyOf?: (request: FastifyRequest) => string): onRequestAsyncHookHandler;
   /**
    * A general limit that protects this process, counted in its memory (contract §1). When a caller's credential is
