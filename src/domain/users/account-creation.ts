@@ -6,21 +6,23 @@ import { DomainError } from '../errors.js';
 import type { AdminSubject } from './admin-tokens.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
 
-/** Who asks, and the request's id: a retry with the same Idempotency-Key has the same, and gets the same Account. */
+/** The caller and the id of their request: a retry with the same Idempotency-Key has the same id and Account. */
 export type AccountCaller = Browser & { subject: AdminSubject; claimId: string };
 
 export interface AccountCreation {
-  /** @throws DomainError account.slug_taken, account.limit_reached, or account.password_required after parking the wish */
+  /**
+   * @throws DomainError account.slug_taken, account.limit_reached; account.password_required after parking the intent
+   */
   create(wanted: WantedAccount, caller: AccountCaller): Promise<SignedIn>;
-  /** The names of the parked wish; somebody who was not signed in wrote them. */
+  /** Returns the names in the parked intent. Somebody who was not signed in may have written them. */
   pending(userId: string): Promise<{ accountName: string; applicationName: string } | null>;
   /**
-   * Claims the parked wish and creates its Account, once however many ask.
-   * @throws DomainError account_intent.not_found, account.slug_taken, service.unavailable; account.password_required as `create`,
-   *   with the wish parked still
+   * Claims the parked intent and creates its Account, once, however many requests ask for it.
+   * @throws DomainError account_intent.not_found, account.slug_taken, service.unavailable; account.password_required as
+   *   in `create`, with the intent still parked
    */
   resume(caller: AccountCaller): Promise<SignedIn>;
-  /** Discards whatever is parked. */
+  /** Discards all parked intents of the user. */
   discard(userId: string): Promise<void>;
 }
 
@@ -33,12 +35,12 @@ export interface AccountCreationDeps {
   signIn: Pick<SignIn, 'signInCreated'>;
 }
 
-/** A user's further Accounts: at once, or from what was parked (spec, "States and transitions"). */
+/** Creates further Accounts of a user: at once, or from a parked intent (spec, "States and transitions"). */
 export function createAccountCreation({ accountIntents, processes, signIn }: AccountCreationDeps): AccountCreation {
   const start = ({ subject, claimId: _, ...browser }: AccountCaller, made: ProvisionedIntent) =>
     signIn.signInCreated({ ...made, ...browser, subject });
 
-  /** What the process made of it. It may finish after its caller was told to try again, so the row is asked too. */
+  /** Returns what the process created. It may finish after its caller was told to try again, so the row is read too. */
   async function resumed({ subject: { userId }, claimId }: AccountCaller): Promise<ProvisionedIntent> {
     const found = await accountIntents.findFor(userId, claimId);
     if (!found) throw notFound();
@@ -47,7 +49,8 @@ export function createAccountCreation({ accountIntents, processes, signIn }: Acc
       return await processes.resumeAccountIntent(found.process, claimId);
     } catch (error) {
       if (!isNotFound(error)) throw error;
-      // Refused: ended, this request's own from before, or at work for a request before it, whose outcome nobody knows yet.
+      // The process refuses an intent that has ended, or that this request or an earlier one has claimed already, whose
+      // outcome may still be open.
       const since = await accountIntents.findFor(userId, claimId);
       if (since?.status === 'consumed') return since;
       if (since) throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
@@ -66,7 +69,7 @@ export function createAccountCreation({ accountIntents, processes, signIn }: Acc
     resume: async (caller) => start(caller, await resumed(caller)),
     async discard(userId) {
       const ids = await accountIntents.discardAll(userId);
-      // Their rows say so already; processes that miss this see it when their time is over.
+      // The rows are discarded already; a process that misses this signal sees that when its intent expires.
       processes.discardAccountIntents(ids).catch(() => undefined);
     },
   };

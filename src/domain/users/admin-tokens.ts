@@ -4,11 +4,11 @@ import { DomainError } from '../errors.js';
 import { isInvalidToken, type SigningKeys } from '../oidc/keys.js';
 import { type Acr, authTimeOf, type FirstFactor } from '../sessions/first-factor.js';
 
-/** The client that admin tokens name; there is no OAuth client of it. */
+/** The `client_id` in admin tokens; no OAuth client has this id. */
 const portalClientId = 'gatehouse-portal';
 const lifetimeMs = minutes(15);
 
-/** What an admin's access token is about. */
+/** The subject of a platform admin's access token. */
 export interface AdminSubject {
   userId: string;
   sessionId: string;
@@ -26,8 +26,9 @@ type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
 export interface AdminTokens {
   issue(subject: AdminSubject & ProvedWhen & { amr: readonly string[]; acr: Acr }): Promise<AccessToken>;
   /**
-   * The subject of a token that we issued and that has not expired; whether its session is alive is for the database to say.
-   * @throws DomainError principal.wrong_type when it is a valid one of another principal.
+   * Returns the subject of a token that we issued and that has not expired. Only the database knows whether its session
+   * is alive.
+   * @throws DomainError principal.wrong_type for a valid token of another type of principal
    */
   read(token: string): Promise<AdminSubject | null>;
 }
@@ -38,7 +39,7 @@ export interface AdminTokensDeps {
   now: Clock;
 }
 
-/** Access tokens of platform admins (contract §2). */
+/** Issues and reads the access tokens of platform admins (contract §2). */
 export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): AdminTokens {
   return {
     async issue({ userId, sessionId, accountId, applicationId, amr, acr, ...times }) {

@@ -11,9 +11,9 @@ import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
 
 export interface ApplicationStates {
-  /** The slug of the Environment that the admin looked at last; null before the first time, or out of their reach since. */
+  /** Returns the slug of the Environment that the admin last viewed; null if there is none or they do not reach it. */
   read(scope: ApplicationScope, reach: Reach, userId: string): Promise<string | null>;
-  /** @throws DomainError account.not_found, application.not_found; environment.unknown_slug also for one that is not reached */
+  /** @throws DomainError account.not_found, application.not_found; environment.unknown_slug also if not reached */
   store(scope: ApplicationScope, reach: Reach, userId: string, environmentSlug: string): Promise<void>;
 }
 
@@ -42,8 +42,8 @@ export function createApplicationStates({ db, now }: { db: Db; now: Clock }): Ap
 }
 
 /**
- * Held against the end of either, which would not see what is stored meanwhile. The user before the membership, as who deletes
- * themselves takes them.
+ * Locks membership and Application against deletion, which would not see a state that is stored meanwhile. Locks the
+ * user before the membership, in the same order as `createUserDeletion`.
  */
 async function holdPlace(tx: EntityManager, { accountId, applicationId }: ApplicationScope, userId: string) {
   const member = await tx.query<unknown[]>(
@@ -57,7 +57,7 @@ async function holdPlace(tx: EntityManager, { accountId, applicationId }: Applic
   if (!application) throw new DomainError('application.not_found');
 }
 
-/** Also where only a node of it is. */
+/** Whether the roles reach the Environment or at least one node in it. */
 const isReached = async (tx: EntityManager, reach: Reach, { id, accountId, applicationId }: Environment) =>
   covers(reach, { applicationId, environmentId: id }) ||
   tx.existsBy(Node, { accountId, environmentId: id, id: In(reach?.node_ids ?? []) });

@@ -11,7 +11,7 @@ import type { FoundRegistration, Registrations } from '../registration/registrat
 import { wasJustDone } from '../sent-twice.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
 
-/** The link of a registration as a browser holds it. */
+/** The link of a registration, with the cookie of the browser that opens it. */
 export interface HeldRegistrationLink {
   token: string;
   /** Value of the `admin_registration` cookie. */
@@ -19,7 +19,10 @@ export interface HeldRegistrationLink {
 }
 
 export interface ConfirmEmail {
-  /** What the link would create. Looking changes nothing, so mail scanners may. @throws DomainError registration.link_invalid */
+  /**
+   * Returns what the link would create. Changes nothing, so mail scanners may open it.
+   * @throws DomainError registration.link_invalid
+   */
   preview(held: HeldRegistrationLink): Promise<{
     accountName: string;
     email: string;
@@ -28,27 +31,28 @@ export interface ConfirmEmail {
     canDecline: boolean;
   }>;
   /**
-   * Creates what was registered for, and signs its owner in. By one click in the browser that registered; anywhere else only together
-   * with the password that was chosen there, since it becomes the person's (docs/decisions/0011).
-   * @throws DomainError registration.password_required, password.wrong; registration.link_invalid, also after ten wrong ones; or
-   *   service.unavailable with the link still good
+   * Creates the registered Account and signs its owner in. One click suffices in the browser that registered; any other
+   * browser also needs the password that was chosen then, since it becomes the person's (docs/decisions/0011).
+   * @throws DomainError registration.password_required, password.wrong; registration.link_invalid, also after ten wrong
+   *   passwords; service.unavailable, with the link still valid
    */
   confirm(held: HeldRegistrationLink & { password: string | null }, browser: Browser): Promise<SignedIn>;
   /**
-   * What the same proof has confirmed within the last minute: its form has been sent twice. Nothing is done; null for whatever else is
-   * wrong with the link. @throws DomainError registration.password_required, password.wrong, service.unavailable
+   * Returns what the same proof has confirmed within the last minute, for a form that was sent twice. Changes nothing.
+   * Returns null if anything else is wrong with the link.
+   * @throws DomainError registration.password_required, password.wrong, service.unavailable
    */
   justConfirmed(
     held: HeldRegistrationLink & { password: string | null },
   ): Promise<{ accountName: string; accountSlug: string } | null>;
-  /** Ends a registration that whoever has the mailbox did not ask for. @throws DomainError registration.link_invalid */
+  /** Discards a registration that the mailbox's owner did not ask for. @throws DomainError registration.link_invalid */
   decline(token: string): Promise<void>;
 }
 
 export interface ConfirmEmailDeps {
   registrations: Pick<Registrations, 'find' | 'provision' | 'countTry' | 'giveTryBack' | 'decline'>;
   passwords: Pick<Passwords, 'verify'>;
-  /** The waiting process does the work, and answers what it made. */
+  /** The waiting process does the work and returns what it created. */
   processes: {
     confirmRegistration(
       input: ProcessInput<'registrationVerification'>,
@@ -58,7 +62,7 @@ export interface ConfirmEmailDeps {
   now: Clock;
 }
 
-/** The link in the mail to somebody who registered (spec, "Pending registration"). */
+/** Handles the link in the mail to somebody who registered (spec, "Pending registration"). */
 export function createConfirmEmail({
   registrations,
   passwords,
@@ -69,8 +73,8 @@ export function createConfirmEmail({
   const find = async (token: string) => (isSecret(token) ? await registrations.find(token) : null);
 
   /**
-   * One that waits; or one that is confirmed and has signed nobody in, as long as its link lives: its process may finish after its
-   * caller was told to try again (no worker, a slow database).
+   * Returns a registration that is pending, or that is confirmed but has not signed anybody in yet, while its link is
+   * valid: its process may finish after its caller was told to try again (no worker, a slow database).
    */
   async function confirmable(token: string): Promise<FoundRegistration> {
     const found = await find(token);
@@ -78,7 +82,10 @@ export function createConfirmEmail({
     return found;
   }
 
-  /** Whoever registers with somebody else's address knows the password; whoever reads the mail has the mailbox. It takes both. */
+  /**
+   * Requires both password and mailbox: somebody who registers with another person's address knows only the password,
+   * and that person has only the mail.
+   */
   async function prove({ id, browserHash, passwordHash }: FoundRegistration, { browser, password }: Proof) {
     if (isBrowserOf(browserHash, browser)) return;
     if (!password) throw new DomainError('registration.password_required');
@@ -87,20 +94,20 @@ export function createConfirmEmail({
     try {
       isWrong = !(await verifyTyped(passwords, passwordHash, password));
     } finally {
-      // While the process cannot answer, a person comes back with the right one as often as they like.
+      // A right password does not use up a try: the process may be unavailable, and the person may have to repeat it.
       if (!isWrong) await registrations.giveTryBack(id);
     }
     if (isWrong) throw new DomainError('password.wrong');
   }
 
-  /** What the process of a registration made; a link whose registration is confirmed already answers the same. */
+  /** Returns what the process of a registration created; the same if the registration is already confirmed. */
   async function confirmed(token: string, found: FoundRegistration) {
     if (found.status === 'pending') {
       try {
         return await processes.confirmRegistration(found.process);
       } catch (error) {
         if (!isLinkInvalid(error)) throw error;
-        // The process refuses a second confirmation while the first one is at work.
+        // The process refuses a second confirmation while it works on the first one.
         const isDecided = (seen: FoundRegistration | null) => seen?.status !== 'pending';
         const since = await pollUntil(() => find(token), isDecided, { seconds: 5 });
         if (since?.status === 'pending') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
@@ -153,5 +160,5 @@ interface Proof {
 const linkInvalid = () => new DomainError('registration.link_invalid');
 export const isLinkInvalid = (error: unknown): boolean =>
   error instanceof DomainError && error.code === 'registration.link_invalid';
-/** One link gives one session: that session has the registration's id. */
+/** A link starts one session only: that session has the registration's id. */
 const isAlreadyStarted = (error: unknown) => violates(error, 'user_sessions_pkey');

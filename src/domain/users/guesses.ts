@@ -3,13 +3,13 @@ import type { Db } from '../../platform/database/db.js';
 import { countedAddress } from '../counted-address.js';
 import { createGuesses, type Guesses } from '../guesses.js';
 
-/** Limits on guessing the password of a platform admin, each where it is asked for (docs/decisions/0036). */
+/** Limits on guessing the password of a platform admin, one for each place that asks for it (docs/decisions/0036). */
 export interface UserGuesses {
-  /** At sign-in: by the address, known or not. */
+  /** At sign-in, counted by address, whether or not anybody has it. */
   signIn: Guesses<string>;
   /**
-   * At the change of the own password: by the user's id. Not together with those at sign-in, which strangers can use up: only
-   * who is signed in guesses here.
+   * When users change their own password, counted by user id. Counted apart from sign-in, whose limit strangers can use
+   * up: only somebody who is signed in can guess here.
    */
   passwordChange: Guesses<string>;
 }
@@ -24,7 +24,7 @@ export interface UserGuessesDeps {
 export function createUserGuesses({ db, rateLimits: enabled, now }: UserGuessesDeps): UserGuesses {
   const counted = { db, enabled, now };
   return {
-    // Where they come from is limited by the route (spec, "Limits"), before anything else.
+    // The route limits guesses by IP address before this (spec, "Limits").
     signIn: createGuesses<string>({
       ...counted,
       burst: 'admin-sign-in-address',

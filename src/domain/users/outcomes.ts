@@ -18,17 +18,17 @@ export interface SignedInUser {
   lastName: string;
 }
 
-/** A user as a sign-in looks them up. */
+/** A user with what a sign-in has to know about them. */
 export interface SigningInUser extends SignedInUser {
   passwordChangedAt: Date | null;
   mfaResetAt: Date | null;
 }
 
-/** A session was started, bound as far as there is something to bind it to. */
+/** A started session, bound to an Account and an Application if the user has any. */
 export type SignedIn = Binding &
   SessionTokens & {
     user: SignedInUser;
-    /** The Account that it is bound to asks for a second factor, and the user has none: they enroll one first. */
+    /** The session's Account requires a second factor and the session has none: the user has to enroll one first. */
     mfaEnrollmentRequired: boolean;
   };
 
@@ -42,25 +42,25 @@ export type SignInOutcome =
       applications: (Named & { account: Named })[];
     };
 
-/** What comes when nothing more has to be proved. */
+/** The outcomes once everything that is required has been proved. */
 export type EnteredOutcome = Exclude<SignInOutcome, { outcome: 'mfa_required' }>;
 
 /** What a first factor has proved. */
 export interface FirstProof {
   method: 'password' | 'sso';
-  /** RFC 8176, with `mfa` only where `acr` says so too. */
+  /** RFC 8176; contains `mfa` only if `acr` is `urn:gatehouse:aal2`. */
   amr: string[];
-  /** `urn:gatehouse:aal2` where the first factor is two, as a provider's own: then no second one is asked for. */
+  /** `urn:gatehouse:aal2` if this proof was two factors, such as a provider's own: then no second one is required. */
   acr: Acr;
-  /** The identity provider, where it was one, and the Account whose it is. */
+  /** The identity provider that proved the user, if one did, and its Account. */
   provider: Selection['provider'];
-  /** When it was proved there (`provedAt`); null of what was proved here, right now. */
+  /** When the provider says that the user proved it (`provedAt`); null if it was proved here, right now. */
   authTime: Date | null;
-  /** Whether whoever has a second factor of their own is asked for it after two of a provider's, too. */
+  /** Whether users with a second factor of their own have to prove it even after two factors at the provider. */
   asksOwnFactor?: boolean | undefined;
 }
 
-/** What a sign-in asked for, and in which browser. */
+/** The browser of a sign-in and the Application that it asked for. */
 export type SignInPlace = Browser & { applicationId?: string | undefined };
 
 export interface OutcomesDeps {
@@ -70,7 +70,7 @@ export interface OutcomesDeps {
   challenges: Pick<AdminChallenges, 'ask'>;
 }
 
-/** What comes of a sign-in: where all ways of proving a platform admin meet (contract §4). */
+/** Decides the outcome of a sign-in, for every way in which a platform admin can prove who they are (contract §4). */
 export function createOutcomes({ db, sessions, selections, challenges }: OutcomesDeps) {
   async function start(
     { id: userId, email, firstName, lastName }: SigningInUser,
@@ -96,7 +96,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     return { account, application, user: { id: userId, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
   }
 
-  /** For whoever has proved all that is asked for: a session, or the choice of what to bind it to. */
+  /** Starts a session for a user who has proved everything required, or offers the Applications to bind it to. */
   async function enter(
     user: SigningInUser,
     proved: Selection,
@@ -104,12 +104,12 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
   ): Promise<EnteredOutcome> {
     const reachable = reachableThrough(proved.provider, await reachableOf(db, user.id));
     const [first] = reachable;
-    if (!first && proved.provider) throw new DomainError('auth.invalid_credentials'); // no member of its Account any more
+    if (!first && proved.provider) throw new DomainError('auth.invalid_credentials'); // not a member any more
     if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proved, ...browser })) };
 
     const choices = reachable.flatMap(({ account, application }) => (application ? [{ account, application }] : []));
     const [only = first, ...others] = choices;
-    // Never another Application than the one that was asked for: an unknown one is put back to the person.
+    // Never binds to another Application than the requested one: if that is unknown, the person chooses.
     const asked = choices.length > 0 ? applicationId : undefined;
     const chosen = asked ? choices.find(({ application }) => application.id === asked) : others.length === 0 && only;
     if (chosen) return { outcome: 'authenticated', ...(await start(user, chosen, { ...proved, ...browser })) };
@@ -124,7 +124,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     start,
     enter,
 
-    /** After a first factor: the question for the second one, for whoever has one, or what `enter` answers. */
+    /** Continues after a first factor: with a challenge if the user has a second factor, otherwise as `enter`. */
     async decide(user: SigningInUser, first: FirstProof, place: SignInPlace): Promise<SignInOutcome> {
       const { method, asksOwnFactor = false, ...proved } = first;
       const selection = selections.begin(user, proved);
@@ -147,6 +147,6 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
   };
 }
 
-/** An Account's identity provider opens the Account, and no other one that the user is a member of. */
+/** An Account's identity provider grants access to that Account only, not to others that the user is a member of. */
 export const reachableThrough = (provider: Selection['provider'], all: Reachable[]): Reachable[] =>
   all.filter(({ account }) => !provider || account.id === provider.accountId);

@@ -14,25 +14,25 @@ import { recordEvent } from '../events/record.js';
 import type { AdminSubject } from './admin-tokens.js';
 
 /**
- * Deletes a platform admin with everything about them: password, second factors, sessions, links to identity providers, memberships.
- * The audit logs keep the id, which nobody has a name for any more.
+ * Deletes a platform admin with all their data: password, second factors, sessions, links to identity providers,
+ * memberships. Audit logs keep the id, but nothing maps it to a name.
  */
 export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
   const proof = createProof({ db, now });
 
   /**
-   * @throws DomainError auth.reauthentication_required, auth.invalid_credentials; account.other_sign_in_required, where an identity
-   *   provider signed them in that says nothing to one of their Accounts; member.last_owner, whose details are the slugs of
-   *   the Accounts that would be left without an Owner
+   * @throws DomainError auth.reauthentication_required, auth.invalid_credentials; account.other_sign_in_required if the
+   *   identity provider that signed them in does not speak for one of their Accounts; member.last_owner, whose details
+   *   are the slugs of the Accounts that would be left without an Owner
    */
   return (subject: AdminSubject): Promise<void> =>
     retryingDeadlocks(() =>
       db.transaction('system', async (tx) => {
         const { userId } = subject;
-        // Before the user, as whoever helps a member with their factors does, and in one order.
+        // Accounts in a fixed order and before the user, as in the reset of a member's second factors.
         for (const { accountId } of await membershipsOf(tx, userId)) await lockAdministration(tx, { accountId });
         await proof.holdRecent(tx, subject);
-        const memberships = await membershipsOf(tx, userId); // nobody is given one from here on
+        const memberships = await membershipsOf(tx, userId); // no further one can be added from here on
         await assertSpeaksForAll(tx, subject);
         await assertNobodyIsLeftAlone(tx, memberships);
         for (const membership of memberships) await endMembership(tx, membership);
@@ -52,7 +52,7 @@ const membershipsOf = (tx: EntityManager, userId: string): Promise<Membership[]>
 async function assertNobodyIsLeftAlone(tx: EntityManager, memberships: readonly Membership[]): Promise<void> {
   const details = [];
   for (const { accountId, id } of memberships) {
-    await lockAdministration(tx, { accountId }); // also of the one that came meanwhile
+    await lockAdministration(tx, { accountId }); // also for a membership that was added meanwhile
     if (await hasAnotherOwner(tx, { accountId }, id)) continue;
     const { slug } = await tx.findOneByOrFail(Account, { id: accountId });
     details.push({ field: slug, code: 'last_owner', message: 'would be left without an Owner' });

@@ -9,10 +9,10 @@ import type { AdminSubject } from './admin-tokens.js';
 
 export type ProfileChanges = Partial<Pick<User, 'firstName' | 'lastName'>>;
 
-/** Changes what somebody is called, in all of their Accounts. The event names the fields and not what is in them. */
+/** Changes a user's name in all of their Accounts. The event names the fields, not their values. */
 export const createProfileChange =
   ({ db, now }: { db: Db; now: Clock }) =>
-  /** @throws DomainError account.other_sign_in_required; auth.invalid_credentials for who is gone */
+  /** @throws DomainError account.other_sign_in_required; auth.invalid_credentials if the user has been deleted */
   (subject: AdminSubject, changes: ProfileChanges): Promise<void> =>
     db.transaction('system', async (tx) => {
       const { userId } = subject;

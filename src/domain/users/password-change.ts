@@ -28,10 +28,10 @@ const readHash = {
 const isAlive = `select from user_sessions where id = $1 and revoked_at is null and expires_at > $2`;
 
 /**
- * Changes the password of who is signed in, ends the other sessions and keeps the one that asks. A user without a password
- * has none to prove, and sets one by a mailed link.
- * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
- * auth.invalid_credentials
+ * Changes the password of the signed-in user, ends their other sessions and keeps the caller's. A user without a
+ * password cannot prove one here, and sets one through a mailed link.
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific,
+ *   validation.failed, auth.invalid_credentials
  */
 export function createPasswordChange({ db, passwords, guesses, now }: PasswordChangeDeps) {
   async function refuse(userId: string): Promise<never> {
@@ -55,7 +55,7 @@ export function createPasswordChange({ db, passwords, guesses, now }: PasswordCh
     await db.transaction('system', async (tx) => {
       const locked = await lockForPassword(tx, userId);
       const at = now();
-      // What was proved may have been reset meanwhile, and the session that proved it ended.
+      // The password may have been reset meanwhile, which ends this session.
       if ((await tx.query<unknown[]>(isAlive, [sessionId, at])).length === 0) {
         throw new DomainError('auth.invalid_credentials');
       }

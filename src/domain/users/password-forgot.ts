@@ -15,8 +15,8 @@ export interface PasswordForgotDeps {
 }
 
 /**
- * Mails a link with which a forgotten password is replaced. An address that nobody has gets the same rows, and a mail that
- * ends as "nothing to send": neither the answer nor its time says who is known.
+ * Mails a link to replace a forgotten password. An unknown address gets the same rows, and a mail that ends as "nothing
+ * to send": neither the answer nor its duration tells whether an address is known.
  */
 export const createPasswordForgot =
   ({ db, sealing, now }: PasswordForgotDeps) =>

@@ -10,11 +10,11 @@ export interface PasswordMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
   now: Clock;
   baseUrl: string;
-  /** Where administrators sign in; null where no page is known. */
+  /** Where administrators sign in; null if no page is configured. */
   signInUrl: string | null;
 }
 
-/** What the mails about passwords say. One with a link is null once the link works no more, or never did. */
+/** The contents of mails about passwords. A mail with a link is null if the link does not work. */
 export function passwordMails({ sealing, now, baseUrl, signInUrl }: PasswordMailsDeps) {
   const withLink = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const found = await readPasswordLink(tx, id, now());

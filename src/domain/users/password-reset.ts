@@ -11,16 +11,19 @@ import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { UserGuesses } from './guesses.js';
 
 export interface PasswordReset {
-  /** Whose password the link sets. Looking changes nothing, so mail scanners may. @throws DomainError password.link_invalid */
+  /**
+   * Returns whose password the link sets. Changes nothing, so mail scanners may open it.
+   * @throws DomainError password.link_invalid
+   */
   preview(token: string): Promise<Pick<UsablePasswordLink, 'email' | 'purpose' | 'locale'>>;
   /**
-   * Sets the password, ends every session of the user, counts the address as proved and forgets the wrong guesses at the old
-   * password.
-   * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific with the
-   * link still good
+   * Sets the password, ends every session of the user, marks the address as verified and resets the count of wrong
+   * guesses at the old password.
+   * @throws DomainError password.link_invalid; with the link still valid: validation.failed, password.breached,
+   *   password.context_specific
    */
   reset(request: { token: string; password: string }): Promise<void>;
-  /** Whether it has set this very password within the last minute: its form has been sent twice. Nothing is done. */
+  /** Whether the link has set this very password within the last minute: a form may be sent twice. Changes nothing. */
   hasJustSet(request: { token: string; password: string }): Promise<boolean>;
 }
 
@@ -31,7 +34,7 @@ export interface PasswordResetDeps {
   now: Clock;
 }
 
-/** The mailed link with which a password is set. */
+/** Handles the mailed link that sets a password. */
 export function createPasswordReset({ db, passwords, guesses, now }: PasswordResetDeps): PasswordReset {
   const find = async (tx: EntityManager, token: string) => {
     const link = await findPasswordLink(tx, token, now());
@@ -52,7 +55,7 @@ export function createPasswordReset({ db, passwords, guesses, now }: PasswordRes
       const passwordHash = await passwords.hash(password);
       const email = await db.transaction('system', async (tx) => {
         await lockForPassword(tx, userId);
-        const { id, purpose, locale, email: address } = await find(tx, token); // as it is under the lock: a link works once
+        const { id, purpose, locale, email: address } = await find(tx, token); // again, under the lock: it works once
         const at = now();
         await tx.update(PasswordLink, { id }, { usedAt: at });
         const action = purpose === 'set' ? 'auth.password_set' : 'auth.password_reset';

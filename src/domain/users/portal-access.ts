@@ -17,43 +17,45 @@ export interface PortalPath {
   envSlug?: string;
 }
 
-/** A member's place in an Account, and what of the path exists there for them. */
+/** A member's access to an Account, and the part of the path that exists there for them. */
 export interface PortalAccess {
   accountId: string;
   membershipId: string;
-  /** What the member owes before the Account lets them do anything; null for nothing. */
+  /** What the member has to do before the Account lets them do anything; null if nothing. */
   owes: 'other_sign_in' | 'enrollment' | 'challenge' | null;
-  /** Null where the path names none, one that does not exist, or one that no role of the member reaches. */
+  /** Null if the path names none, one that does not exist, or one that no role of the member reaches. */
   applicationId: string | null;
   environmentId: string | null;
   roles: RoleInAccount[];
   /**
-   * What the roles allow together at the end of the path: those without limits, and those whose limits it is within. Where
-   * the path leads nowhere, whatever any role allows, so that the answer is 404 and not a 403 that tells something.
+   * What the roles allow together at the end of the path: roles without limits, and roles whose limits cover it. If the
+   * path leads nowhere, everything that any role allows, so that the answer is 404 and not a 403 that reveals
+   * something.
    */
   capabilities: Capability[];
-  /** The same with the roles that count only in a part of what is there. */
+  /** The same, including roles that apply only in a part of the place. */
   capabilitiesInPart: Capability[];
 }
 
 export interface PortalAccesses {
-  /** Whether the token's session is alive and its user is still there. */
+  /** Whether the token's session is alive and its user still exists. */
   isAlive(subject: AdminSubject): Promise<boolean>;
-  /** `dead` when the session is not alive; null where the user is no member of such an Account. */
+  /** Returns `dead` if the session is not alive; null if the user is not a member of such an Account. */
   find(subject: AdminSubject, path: PortalPath): Promise<PortalAccess | 'dead' | null>;
 }
 
 const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
-// Whoever owes something is refused whatever they ask. Nobody has to look for factors where none is required.
+// A member who owes something is refused every request. If the Account requires no second factor, none is looked up.
 const owes = `case when m.id is null then null
   when ${needsOtherSignIn('session', 'm.account_id')} then 'other_sign_in'
   when not a.require_mfa or session.acr = '${aal2}' then null
   when exists (select from user_mfa_factors f where f.user_id = session.user_id) then 'challenge' else 'enrollment' end`;
 
-// Session, membership, path and roles in one round trip: it runs at every call of the Portal. A role within limits leads
-// through an Application in which it reaches an Environment or a node, and through an Environment in which it reaches a node.
+// One round trip for session, membership, path and roles, since it runs at every call of the Portal. A role with limits
+// leads through an Application where it reaches an Environment or a node, and through an Environment where it reaches a
+// node.
 const findStatement = {
   name: 'portal_access_with_mfa',
   text: `select m.id as membership_id, ${owes} as owes, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
@@ -92,7 +94,7 @@ interface Row {
   }[];
 }
 
-/** Who may do what in the Portal, proved from the database at every call, so that any change counts at once. */
+/** Decides who may do what in the Portal. Reads the database at every call, so that any change applies at once. */
 export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }): PortalAccesses {
   return {
     async isAlive({ sessionId, userId }) {
@@ -125,7 +127,7 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
   };
 }
 
-/** As much of the path as exists for the holder of these roles. */
+/** Returns the part of the path that exists for the holder of these roles. */
 function reachedBy({ application_id: applicationId, environment_id: environmentId, roles }: Row): Place {
   const place = { applicationId, environmentId };
   if (environmentId && roles.some((role) => countsIn(role, place))) return place;
@@ -133,7 +135,7 @@ function reachedBy({ application_id: applicationId, environment_id: environmentI
   return applicationId && roles.some((role) => countsIn(role, application)) ? application : {};
 }
 
-/** Whether a role counts at a place or in a part of it. Every role counts somewhere in the Account. */
+/** Whether a role applies at a place or in a part of it. Every role applies somewhere in the Account. */
 const countsIn = (
   { limits, leadsThroughApplication, leadsThroughEnvironment }: Row['roles'][number],
   place: Place,

@@ -36,7 +36,7 @@ left join applications p on p.id = s.application_id and p.account_id = bound.id 
 where u.id = $2`,
 };
 
-/** Who is signed in, the Accounts that this is a member of, and what the session is bound to. */
+/** Returns the signed-in user, the Accounts that they are a member of, and what the session is bound to. */
 export async function profileOf(db: Pick<Db, 'statement'>, subject: AdminSubject): Promise<Profile | null> {
   type Row = Omit<Profile, 'session'> & Profile['session'] & { createdAt: Date };
   const [row] = await db.statement<Row>(statement, [subject.sessionId, subject.userId]);

@@ -6,12 +6,12 @@ export interface Named {
   slug: string;
 }
 
-/** An Account, with whether its administrators need a second factor. */
+/** An Account, and whether its administrators need a second factor. */
 export interface NamedAccount extends Named {
   requireMfa: boolean;
 }
 
-/** An Account that a user is a member of and an Application that their roles reach; without any, one row with null. */
+/** An Account of a user and an Application that their roles reach there; null if they reach none in that Account. */
 export interface Reachable {
   account: NamedAccount;
   application: Named | null;
@@ -27,7 +27,7 @@ interface Row {
   application_slug: string;
 }
 
-/** SQL: what limits name as `n`, to be narrowed with `and`. */
+/** SQL: the nodes that limits name, as `n`; append conditions with `and`. */
 export const nodesIn = (limits: string): string => `from jsonb_array_elements_text(${limits}->'node_ids') named (id)
         join nodes n on n.id = named.id::uuid where true`;
 
@@ -49,7 +49,7 @@ where m.user_id = $1
 order by a.name, a.id, p.name, p.id`,
 };
 
-/** Everything that a platform admin can bind a session to. */
+/** Returns every Account and Application that a platform admin can bind a session to. */
 export async function reachableOf(db: Pick<Db, 'statement'>, userId: string): Promise<Reachable[]> {
   const rows = await db.statement<Row>(statement, [userId]);
   return rows.map((row) => ({

@@ -17,8 +17,8 @@ export interface RegisterDeps {
 }
 
 /**
- * Takes a registration. Every path checks and hashes the password, so that the time says nothing about the address, and gives the browser
- * a cookie to confirm with (docs/decisions/0011).
+ * Accepts a registration. Every path checks and hashes the password, so that the duration reveals nothing about the
+ * address, and gives the browser a cookie to confirm with (docs/decisions/0011).
  * @throws DomainError validation.failed, password.breached, password.context_specific
  */
 export const createRegister =

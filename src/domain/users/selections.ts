@@ -5,22 +5,22 @@ import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Acr } from '../sessions/first-factor.js';
 
-/** A proved user whose session still waits for its Application. */
+/** A user who has proved who they are, but has not chosen the Application for their session yet. */
 export interface Selection {
-  /** Of the session to be: its primary key makes the token work once. */
+  /** Id of the session that will start: its primary key makes the token work only once. */
   sessionId: string;
   userId: string;
-  /** When they came in, from which what they are given lasts. */
+  /** When they signed in. */
   authenticatedAt: Date;
-  /** When it was proved, where that was to an identity provider (`authTimeOf`). */
+  /** When they proved who they are at an identity provider, if they did (`authTimeOf`). */
   authTime: Date | null;
   amr: string[];
   acr: Acr;
-  /** Of the password that proved the user: a later change makes the token worthless. */
+  /** When the user's password was last set; any later change makes the token worthless. */
   passwordChangedAt: Date | null;
-  /** As it was when the last factor was proved: a later reset makes the token worthless, too. */
+  /** As it was when the last factor was proved; a later reset makes the token worthless, too. */
   mfaResetAt: Date | null;
-  /** By which identity provider, and for which Account alone; null where the User themselves has proved who they are. */
+  /** The identity provider that proved the user, for this Account only; null if the user proved it to us directly. */
   provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
 }
 
@@ -28,7 +28,8 @@ const life = minutes(5);
 const context = 'admin-application-selection';
 
 /**
- * Selection tokens: sealed, not signed, so that they say nothing to their bearer and nothing else takes them for a token.
+ * Writes and reads selection tokens. They are sealed, not signed, so that they reveal nothing to their bearer and no
+ * other endpoint accepts them.
  */
 export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
   return {
@@ -48,11 +49,11 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
     }),
     write: (selection: Selection): string =>
       sealing.seal(JSON.stringify({ ...selection, expiresAt: after(now(), life) }), context),
-    /** Null for whatever we did not write, or wrote too long ago. */
+    /** Returns null for anything that we did not write, or that has expired. */
     read(token: string): Selection | null {
       const written = openSealedJson<Selection & { expiresAt: Date }>(sealing, token, context);
       if (written === null) return null;
-      // Dates as texts, still.
+      // The dates are still strings here, as JSON has them.
       const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, ...selection } = written;
       if (new Date(expiresAt) <= now()) return null;
       return {

@@ -38,53 +38,54 @@ export interface ProvedByProvider {
   userId: string;
   accountId: string;
   connectionId: string;
-  /** Their session there, in `sso_sessions`. */
+  /** Their session at the provider, in `sso_sessions`. */
   ssoSessionId: string | null;
-  /** RFC 8176, as the provider said; with `mfa` it has asked for two factors itself. */
+  /** RFC 8176, as the provider reports it; `mfa` means that it has checked two factors itself. */
   amr: string[];
-  /** When they proved it there (`provedAt`). */
+  /** When they proved who they are at the provider (`provedAt`). */
   authTime: Date;
-  /** Whether the user's own second factor is asked for also where the provider says `mfa`. */
+  /** Whether the user's own second factor is required even if the provider reports `mfa`. */
   asksOwnFactor?: boolean;
-  /** The one that was asked for. */
+  /** The Application that the sign-in asked for. */
   applicationId: string | null;
 }
 
-/** What comes of a password. */
+/** The outcome of a sign-in by password. */
 export type PasswordOutcome = SignInOutcome | { outcome: 'sso_required' };
 
 export interface SignIn {
   /**
-   * What is wrong is answered the same, after the same time, for whoever has the address or nobody: `sso_required` where an
-   * Account's own identity provider is responsible for the address's domain.
-   * @throws DomainError auth.invalid_credentials elsewhere; rate_limit.exceeded after too many failures for the address,
-   *   whether or not anybody has it, for the right password too
+   * Signs in by password. A failure gets the same answer after the same time, whether or not anybody has the address:
+   * `sso_required` if an Account's own identity provider is responsible for the address's domain.
+   * @throws DomainError auth.invalid_credentials otherwise; rate_limit.exceeded after too many failures for the
+   *   address, whether or not anybody has it, and even for the right password
    */
   signIn(attempt: { email: string; password: string } & SignInPlace): Promise<PasswordOutcome>;
   /**
-   * Goes on for a user whom an identity provider has proved: in the Account whose it is.
-   * @throws DomainError auth.invalid_credentials when they are no member of it any more
+   * Continues for a user whom an identity provider has proved, in the provider's Account.
+   * @throws DomainError auth.invalid_credentials if their membership of that Account has ended
    */
   signInByProvider(proved: ProvedByProvider & Browser): Promise<SignInOutcome>;
   /**
-   * Goes on with a second factor.
-   * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked; auth.invalid_credentials where what
-   *   was proved first counts no more
+   * Continues with a second factor.
+   * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked; auth.invalid_credentials if the
+   *   first factor is not valid any more
    */
   answerChallenge(
     answer: { challengeToken: string; proof: AdminSecondFactor; locale: 'en' | 'de' } & Browser,
   ): Promise<EnteredOutcome>;
   /**
-   * Starts the session that waited for its Application; once per selection token.
-   * @throws DomainError auth.invalid_credentials by the token, application.not_found when it is not one of the user's.
+   * Starts the session in the chosen Application, once for each selection token.
+   * @throws DomainError auth.invalid_credentials for an invalid token, application.not_found if they do not reach it
    */
   selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
   /**
-   * Starts the session of a user who has just proved the address by its link; its id is given, so that it starts once.
-   * @throws DomainError registration.link_invalid for a user who has a second factor by now: no link stands for that
+   * Starts the session of a user who has just proved the address by its link, under the given id, so that it starts
+   * once.
+   * @throws DomainError registration.link_invalid if the user has a second factor by now, which no link can replace
    */
   signInConfirmed(place: { userId: string; applicationId: string; sessionId: string } & Browser): Promise<SignedIn>;
-  /** Starts another session of who is signed in, for the Account that they have just created. The old one stays. */
+  /** Starts another session of a signed-in user, for the Account that they have just created. The old session stays. */
   signInCreated(place: { subject: AdminSubject; applicationId: string } & Browser): Promise<SignedIn>;
 }
 
@@ -95,17 +96,17 @@ export interface SignInDeps {
   challenges: Pick<AdminChallenges, 'ask' | 'answer' | 'isAsked'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   guesses: Pick<UserGuesses, 'signIn'>;
-  /** Told when a password could not be rehashed; the person is signed in all the same. */
+  /** Called when a password could not be rehashed; the user is signed in nevertheless. */
   onRehashError: (error: unknown) => void;
   now: Clock;
 }
 
-/** A password that was not right. */
+/** A sign-in with an unknown address or a wrong password. */
 interface Failure {
-  /** Whose address it is; null for nobody's. */
+  /** The user with this address; null if nobody has it. */
   userId: string | null;
   email: string;
-  /** Where this is the last failure that the day allows: when the next attempt is allowed. */
+  /** If this is the last failure that the day allows: when the next attempt is allowed. */
   locksUntil: Date | null;
 }
 
@@ -128,19 +129,19 @@ const rehash = {
   text: 'update users set password_hash = $3 where id = $1 and password_hash = $2',
 };
 
-/** Of what was proved to nobody else, right now. */
+/** For a proof that was given to us, right now, and not to an identity provider. */
 const provedHere = { provider: null, authTime: null };
 
-/** How platform admins sign in (contract §4). */
+/** Signs platform admins in (contract §4). */
 export function createSignIn(deps: SignInDeps): SignIn {
   const { db, passwords, sessions, challenges, sealing, guesses, onRehashError, now } = deps;
   const selections = createSelections({ sealing, now });
   const outcomes = createOutcomes({ db, sessions, selections, challenges });
 
-  /** The way by the provider goes by the address alone, so that it says nothing of who has it. */
+  /** Whether SSO is required depends on the address alone, so that the answer does not tell whether anybody has it. */
   async function refuse({ userId, email, locksUntil }: Failure): Promise<{ outcome: 'sso_required' }> {
     const connection = await db.transaction('system', async (tx) => {
-      // Who was tried is the user's id; an address that nobody has is not kept.
+      // The event names the user's id; an address that nobody has is not stored.
       await recordOfUser(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' });
       if (locksUntil && userId) {
         const metadata = { locked_until: locksUntil.toISOString() };
@@ -152,7 +153,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
     return { outcome: 'sso_required' };
   }
 
-  /** Stronger parameters reach everyone at their next sign-in, and nobody waits for them. */
+  /** Rehashes an old hash with the current, stronger parameters. No sign-in waits for this. */
   async function strengthen({ id, passwordHash }: UserRow, password: string): Promise<void> {
     if (passwordHash === null || !passwords.needsRehash(passwordHash)) return;
     await db.statement(rehash, [id, passwordHash, await passwords.hash(password)]);
@@ -167,7 +168,8 @@ export function createSignIn(deps: SignInDeps): SignIn {
   return {
     async signIn({ email: typed, password, ...place }) {
       const email = inALabels(typed);
-      // The same work for every address: one count, one look-up, one verification, one event, one question for a provider.
+      // The same work for every failure: one count, one look-up, one verification, one event, one search for a
+      // provider.
       const locksUntil = await guesses.signIn.begin(email);
       const { user, matches } = await guesses.signIn.look(email, async () => {
         const [found] = await db.statement<UserRow>(byEmail, [email]);
@@ -202,7 +204,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       const selection = selections.read(selectionToken);
       if (!selection) throw new DomainError('auth.invalid_credentials');
       const user = await userOf(selection.userId);
-      // They have got a second factor since, and it was not asked for.
+      // The user has enrolled a second factor since, which this sign-in has not proved.
       if (selection.acr !== aal2 && (await challenges.isAsked(user.id))) {
         throw new DomainError('auth.invalid_credentials');
       }
@@ -238,7 +240,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       ]);
       if (!own) throw new DomainError('auth.invalid_credentials');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
-      // Nothing was proved anew: how, when and by whom is what the session that asks says.
+      // The user proves nothing again: the new session takes over what the calling session says about its proof.
       return outcomes.start(user, binding, {
         ...selections.begin(user, own),
         ...own,

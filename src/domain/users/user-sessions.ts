@@ -16,39 +16,41 @@ import { standingAtProvider } from '../sessions/provider-standing.js';
 import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
 import { reaches } from './reachable.js';
 
-/** A browser that is not seen for this long has to sign in again; one that is, after the longest life at the latest. */
+/** A browser has to sign in again after this time without use, and after the longest life at the latest. */
 const idleLife = days(30);
 const longestLife = days(90);
 
 export interface NewSession {
-  /** Given where it must be used once only: a second session of one id is refused by the primary key. */
+  /** Set if only one session may start with it: the primary key refuses a second one. */
   id?: string;
   userId: string;
   accountId: string | null;
   applicationId: string | null;
   amr: string[];
   acr: Acr;
-  /** When they came in. */
+  /** When they signed in. */
   authenticatedAt: Date;
-  /** When it was proved, where that was to an identity provider. */
+  /** When they proved who they are at an identity provider, if they did. */
   authTime?: Date | null;
-  /** The identity provider by which it begins, if it does. */
+  /** The SSO connection through which the session begins, if any. */
   ssoConnectionId?: string | null;
   ssoSessionId?: string | null;
   ipAddress: string | null;
   userAgent: string | null;
-  /** What proved the user; looked at again under a lock, so that no session outlives a change of the password or a reset of the
-   * second factors. */
+  /**
+   * What proved the user. It is checked again under a lock, so that no session outlives a change of the password or a
+   * reset of the second factors.
+   */
   proof: SessionProof;
 }
 
 /**
- * When the password was set and second factors were reset, as it was when the user was proved (by these, or by a link), or a session
- * that is alive.
+ * Either the times at which the password was set and second factors were reset, as of the user's proof (by these, or by
+ * a link), or a session that is alive.
  */
 export type SessionProof = Pick<User, 'passwordChangedAt' | 'mfaResetAt'> | { sessionId: string };
 
-/** What a browser is given: a token to call with, and one to get the next with. */
+/** The access token and the refresh token of a browser. */
 export interface SessionTokens extends AccessToken {
   sessionId: string;
   refreshToken: string;
@@ -57,19 +59,19 @@ export interface SessionTokens extends AccessToken {
 }
 
 export interface UserSessions {
-  /** @throws DomainError auth.invalid_credentials when what proved the user counts no more. */
+  /** @throws DomainError auth.invalid_credentials if what proved the user is not valid any more */
   start(session: NewSession): Promise<SessionTokens>;
-  /** @throws DomainError auth.invalid_credentials when the token or its session is not alive. */
+  /** @throws DomainError auth.invalid_credentials if the token or its session is not alive */
   refresh(refreshToken: string): Promise<SessionTokens>;
-  /** Whether a refresh token is one that has not been used, of a session that is alive. */
+  /** Whether a refresh token is unused and its session alive. */
   isUnused(refreshToken: string): Promise<boolean>;
-  /** The live sessions of the subject's user; where the subject's own speaks for one Account alone, those that its providers began. */
+  /** Returns the user's live sessions; if the caller's own speaks for one Account only, those its providers began. */
   list(subject: AdminSubject, page: PageRequest<keyof typeof columns>): Promise<Page<UserSession>>;
-  /** @throws DomainError session.not_found unless it is one that `list` shows. */
+  /** @throws DomainError session.not_found unless `list` shows the session */
   revoke(subject: AdminSubject, sessionId: string): Promise<void>;
   /**
-   * Signs out. Nothing to end is no error.
-   * @returns by which session at an identity provider (`sso_sessions`) it began, if by one
+   * Signs out. It is no error if there is nothing to end.
+   * @returns the session at an identity provider (`sso_sessions`) through which it began, if any
    */
   end(session: { refreshToken: string } | AdminSubject): Promise<string | null>;
 }
@@ -81,7 +83,7 @@ export interface UserSessionsDeps {
   now: Clock;
 }
 
-// What the user has lost since is not named by their next token, though the session goes on.
+// The next token does not name an Account or Application that the user has lost since; the session itself continues.
 const useStatement = {
   name: 'use_user_session_with_auth_time',
   text: `update user_sessions s set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
@@ -102,17 +104,17 @@ const columns = {
 };
 
 /**
- * SQL: whether a session is shown to another one of the same user, by its id. Who was let in by the provider of an Account has that
- * provider's word alone, which says nothing of where else the person works.
+ * SQL: whether the session `by` of a user may see another one of theirs. A session that an Account's provider began
+ * rests on that provider's word alone, so it must not reveal where else the person works.
  */
 const isShownTo = (session: string, by: string) => `exists (
   select from user_sessions own where own.id = ${by} and (own.id = ${session}.id or not ${leavesAccountsOut('own')} or exists (
     select from sso_connections o join sso_connections c on c.account_id = o.account_id
     where o.id = own.sso_connection_id and c.id = ${session}.sso_connection_id)))`;
 
-/** The signed-in browsers of platform admins. */
+/** Manages the sessions of platform admins. */
 export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessionsDeps): UserSessions {
-  /** Null where there was nothing to end. */
+  /** Returns null if there was nothing to end. */
   async function revokeOne({ sessionId, userId }: SignedInAdmin, event: RevocationEvent, by = sessionId) {
     return db.transaction('system', async (tx) => {
       const [rows] = await tx.query<[RevokedRow[], number]>(
@@ -206,10 +208,10 @@ const byConnection = ({ ssoConnectionId }: Pick<NewSession, 'ssoConnectionId'>) 
   ssoConnectionId ? { connection_id: ssoConnectionId } : {};
 
 /**
- * Holds the connection by which a session begins until it is there: whoever disables or deletes one has locked it, and ends the
- * sessions that there are. One that switched itself off is believed in what it said before. The same for the session at the
- * provider, unless it is a session of here that proves the user.
- * @returns until when that lasts, where the provider says so
+ * Locks the connection through which a session begins until the session is committed: disabling or deleting a
+ * connection locks it too, and ends the sessions that exist then. What a connection said before it switched itself off
+ * stays valid. Also locks the session at the provider, unless one of our sessions proves the user.
+ * @returns when the session at the provider ends, if the provider says so
  */
 async function assertTrusted(
   tx: EntityManager,
@@ -231,8 +233,9 @@ from sso_connections where id = $1 and status <> 'disabled' for key share`;
 const earliest = (one: Date, other: Date | null): Date => (other !== null && other < one ? other : one);
 
 /**
- * Holds the user's row until the session is there. A change of the password locks it too (`password-write`), and so does a reset
- * of second factors: either it waits for the session and ends it, or it came first and the session is refused.
+ * Locks the user's row until the session is committed. A change of the password locks it too (`password-write`), and so
+ * does a reset of second factors: either it waits for the session and ends it, or it came first and the session is
+ * refused.
  */
 async function assertProved(
   tx: EntityManager,
@@ -264,7 +267,7 @@ const ownerStatement = {
 where t.token_hash = $1 and t.kind = 'user_session'`,
 };
 
-/** A spent token signs out too: the answer with its successor may have been lost. */
+/** Accepts a spent token too: the response with its successor may have been lost. */
 async function ownerOf(db: Pick<Db, 'statement'>, refreshToken: string) {
   const [owner] = await db.statement<{ sessionId: string; userId: string }>(ownerStatement, [hashSecret(refreshToken)]);
   return owner;

@@ -36,13 +36,13 @@ export interface UsersDeps {
   processes: ConfirmEmailDeps['processes'] & AccountCreationDeps['processes'];
   /** Whether guesses are counted. */
   rateLimits: boolean;
-  /** Steps before and after the present one in which a code of an app counts. */
+  /** How many steps before and after the current one a TOTP code is accepted. */
   totpDriftSteps: number;
   baseUrl: string;
   now: Clock;
 }
 
-/** Everything about platform admins: from their registration to what they may reach. */
+/** All operations on platform admins, from their registration to what they may reach. */
 export interface Users {
   register(request: RegistrationRequest): Promise<ParkedRegistration>;
   email: ConfirmEmail;
