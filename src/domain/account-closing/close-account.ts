@@ -26,16 +26,17 @@ import { releaseClaim } from '../sso-domains/process.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
 
 /**
- * Closes an Account without Applications: from the commit on it is nobody's, and its slug is free. What is left of it goes later
- * (`closed-accounts`), so that no size of it makes the request slow (docs/decisions/0088).
+ * Closes an Account without Applications: from the commit on it has no members, and its slug is free. `closed-accounts`
+ * deletes the rest of it later, so that even a large Account does not make the request slow (docs/decisions/0088).
  */
 export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
   const proof = createProof({ db, now });
 
   /**
-   * @param confirm its slug, as whoever closes it typed it
-   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required, account.owner_required,
-   *   account.confirmation_required, account.has_applications, auth.reauthentication_required, auth.invalid_credentials
+   * @param confirm the Account's slug, as the person who closes it typed it
+   * @throws DomainError account.not_found if the caller is not a member, account.other_sign_in_required,
+   *   account.owner_required, account.confirmation_required, account.has_applications, auth.reauthentication_required,
+   *   auth.invalid_credentials
    */
   return (admin: SignedInAdmin, { accountId }: AccountScope, confirm: string | undefined): Promise<void> =>
     retryingDeadlocks(() =>
@@ -44,11 +45,11 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         if (!(await tx.existsBy(Membership, { accountId, userId: admin.userId })))
           throw new DomainError('account.not_found');
         await assertSpeaksFor(tx, admin, accountId);
-        await lockConnections(tx, scope); // before the Account, as a sign-in that makes a member does
+        await lockConnections(tx, scope); // before the Account, in the order of a sign-in that adds a member
         await lockAdministration(tx, scope);
         const owners = await ownersOf(tx, scope);
         if (!owners.some(({ userId }) => userId === admin.userId)) throw new DomainError('account.owner_required');
-        const lock = { mode: 'pessimistic_write' } as const; // nothing is made in it from here on
+        const lock = { mode: 'pessimistic_write' } as const; // nothing can be added to it from here on
         const account = await tx.findOneOrFail(Account, { where: { id: accountId }, lock });
         if (confirm !== account.slug) throw new DomainError('account.confirmation_required');
         if (await tx.existsBy(Application, { accountId })) throw new DomainError('account.has_applications');
@@ -60,7 +61,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
           metadata: { slug: account.slug },
         });
         const at = now();
-        // No slug that anybody could ask for, and keep from them by that: those have no underscore.
+        // Nobody can request this slug, so it takes none from anybody: valid slugs have no underscore.
         const slug = `closed_${accountId}`;
         const locale = await defaultLocaleOf(tx, scope);
         for (const { userId } of owners) await noticeAdmin(tx, { userId, eventId, locale, now: at });
@@ -70,7 +71,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
     ).catch(refusedMember(db, { accountId }, 'closeAccount'));
 }
 
-/** Everything by which somebody, or something, could still be in it, each with its own event. */
+/** Ends everything that still gives a person or a system access to the Account, each with its own event. */
 async function endAll(tx: EntityManager, { accountId }: AccountScope, at: Date): Promise<void> {
   const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
   const invites = await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held });

@@ -10,14 +10,15 @@ import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events/record.js';
 import type { SweptStep } from '../sweeping.js';
 
-/** How long support halts a removal in an Account that is closed: nobody could take it up there any more. */
+/** How long a removal that support halted stays halted in a closed Account: nobody could resume it there any more. */
 const haltMs = days(1);
 
 /**
- * Deletes a batch of what is left of a closed Account, in a transaction of its own, and at last the Account. While Environments of it are
- * still being removed, what is in them is theirs to delete, and it is looked at again by the next run. What was halted goes on.
- * @param place the Account that is through; null begins
- * @returns where it came to: the same place where there is more of the next one; null when there is no further one
+ * Deletes a batch of what is left of a closed Account, in a transaction of its own, and finally the Account. While
+ * Environments of it are still being removed, their removals delete what is in them, and the next run looks at the
+ * Account again. Resumes removals that were halted.
+ * @param place the last Account that is finished; null to begin
+ * @returns where to continue: the same place if the next Account has more to delete; null if there is no further one
  */
 export const sweepClosedAccount = (
   { db, now }: { db: Db; now: Clock },
@@ -42,7 +43,7 @@ export const sweepClosedAccount = (
     return { swept: 1, next: accountId };
   });
 
-/** To subscriptions of the Account itself. */
+/** Deletes deliveries to webhook subscriptions of the Account itself. */
 async function deliveries(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
   const [, deleted] = await tx.query<[unknown[], number]>(
     `delete from webhook_deliveries where ctid = any (array(
@@ -53,7 +54,7 @@ async function deliveries(tx: EntityManager, accountId: string, batchSize: numbe
   return deleted;
 }
 
-/** Those of the directory who are in no Environment. */
+/** Deletes Identities of the directory that are in no Environment. */
 async function people(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
   const found = await tx.query<{ id: string }[]>(
     `select id from identities i where account_id = $1
@@ -76,7 +77,7 @@ async function takeUpHalted(tx: EntityManager, accountId: string, now: Clock): P
   for (const { id } of halted) await removals.resume({ accountId }, id);
 }
 
-/** Also by one that support has halted. */
+/** Whether removals of Environments, halted ones included, or Identities are left. */
 async function isUnderRemoval(tx: EntityManager, accountId: string): Promise<boolean> {
   const [left] = await tx.query<unknown[]>(
     `select from environment_removals where account_id = $1 and status <> 'completed'

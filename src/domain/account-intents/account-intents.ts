@@ -26,32 +26,37 @@ export interface AccountIntentsDeps {
   db: Db;
   sealing: Pick<Sealing, 'derive'>;
   now: Clock;
-  /** Milliseconds: life of a parked wish for an Account. */
+  /** Lifetime of a parked intent, in milliseconds. */
   intentTtlMs: number;
 }
 
-/** What a request to resume has to go on with. */
+/** What a request to resume continues with. */
 export type Resumable =
   | { status: 'parked' | 'claimed'; process: ProcessInput<'accountIntent'> }
   | ({ status: 'consumed' } & ProvisionedIntent);
 
 export type AccountIntents = ReturnType<typeof createAccountIntents>;
 
-/** Wishes of users for further Accounts, from the parked names to the Account (spec, "Parked account-creation intent"). */
+/**
+ * Intents of users to create further Accounts, from parking to the Account (spec, "Parked account-creation intent").
+ */
 export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountIntentsDeps) {
   return {
-    /** Creates at once; null where it was parked, for want of a password. @throws DomainError account.slug_taken, account.limit_reached */
+    /**
+     * Creates the Account at once; returns null if the intent was parked because the user has no password.
+     * @throws DomainError account.slug_taken, account.limit_reached
+     */
     createNow: (request: Omit<CreateNow, 'now' | 'intentTtlMs'>): Promise<ProvisionedIntent | null> =>
       db.transaction('system', (tx) => createNow(tx, { ...request, now: now(), intentTtlMs })),
 
-    /** The newest that is parked; of several it is the one that counts. */
+    /** Returns the user's newest parked intent, the only one that can be resumed. */
     pending: (userId: string): Promise<AccountIntent | null> =>
       db.transaction('system', (tx) => newestParked(tx, userId, now())),
 
     /**
-     * What a request goes on with: the intent that it claimed when it came before, or the newest parked one.
-     * @throws DomainError the reason for which the one that it claimed has failed; account.password_required where one is parked
-     *   whose owner has none, and stays so
+     * Returns what a request continues with: the intent that an earlier try of it claimed, or the newest parked one.
+     * @throws DomainError the reason for which the claimed intent failed; account.password_required if its owner has no
+     *   password, with the intent still parked
      */
     findFor: (userId: string, claimId: string): Promise<Resumable | null> =>
       db.transaction('system', async (tx) => {
@@ -65,7 +70,7 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         return { status: 'parked', process: accountIntentInput(intent) };
       }),
 
-    /** Ends every parked one of a user; answers which. None is no error. */
+    /** Discards all parked intents of a user and returns their ids. It is no error if there are none. */
     discardAll: (userId: string): Promise<string[]> =>
       db.transaction('system', async (tx) => {
         await lockUser(tx, userId);
@@ -74,13 +79,13 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         return ids;
       }),
 
-    /** Sends the notice, once, while it is parked; answers how it stands. */
+    /** Sends the notice, once, if the intent is parked; returns its status. */
     announce: (id: string): Promise<AccountIntentStatus> =>
       db.transaction('system', async (tx) => {
         const at = now();
         const intent = await tx.findOneBy(AccountIntent, { id });
         const status = intentStatusOf(intent, at);
-        // The row's own word: one whose time is over says `parked` until its process has written that down.
+        // The stored status: an expired intent stays `parked` there until its process has recorded the expiry.
         if (!intent || status !== 'parked') return intent?.status ?? status;
         const { userId, locale } = intent;
         const has = await hasPassword(tx, userId);
@@ -92,21 +97,24 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
     claim: (id: string, claimId: string): Promise<Claim> =>
       db.transaction('system', (tx) => claimIntent(tx, { id, claimId, now: now() })),
 
-    /** Creates the Account of a claimed one, once. @throws DomainError account_intent.not_found, account.slug_taken */
+    /**
+     * Creates the Account of a claimed intent, once.
+     * @throws DomainError account_intent.not_found, account.slug_taken
+     */
     provision: (id: string): Promise<ProvisionedIntent> =>
       db.transaction('system', (tx) => provisionIntent(tx, id, now())),
 
-    /** Ends a claimed one whose Account cannot be made; answers the Account where there is one after all. */
+    /** Ends a claimed intent whose Account cannot be created; returns the Account if it exists after all. */
     fail: (id: string, reason: string): Promise<ProvisionedIntent | null> =>
       db.transaction('system', (tx) => failIntent(tx, id, { reason, now: now() })),
 
-    /** Ends one whose time is over. Answers how it stands. */
+    /** Ends an intent whose lifetime is over. Returns its status. */
     expire: (id: string): Promise<AccountIntentStatus> =>
       db.transaction('system', (tx) =>
         endIntent(tx, id, { status: 'expired', reason: 'not_resumed_in_time', due: true, now: now() }),
       ),
 
-    /** Ends a parked one for an operator's reason. Answers how it stands. */
+    /** Ends a parked intent for an operator's reason. Returns its status. */
     cancel: (id: string, reason: string): Promise<AccountIntentStatus> =>
       db.transaction('system', (tx) => endIntent(tx, id, { status: 'cancelled', reason, due: false, now: now() })),
 

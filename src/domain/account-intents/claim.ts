@@ -4,34 +4,37 @@ import { User } from '../../../entities/user.js';
 import { after, hours } from '../../platform/clock.js';
 import { recordEvent } from '../events/record.js';
 
-/** As long as an Idempotency-Key counts (contract §1), a request that comes again has the intent that it claimed. */
+/** A repeated request finds the intent that it claimed for as long as an Idempotency-Key is valid (contract §1). */
 const claimLife = hours(24);
 
 export type Claim =
-  | { mine: true /** Older wishes of the same user, which are over now. */; discardedIds: string[] }
+  | { mine: true /** Older intents of the same user, which this claim discarded. */; discardedIds: string[] }
   | { mine: false; status: AccountIntentStatus };
 
-/** As it is now: an expired one says so, whether or not a worker has noticed; a deleted one is over as well. */
+/** Returns the current status: `expired` even if no worker has recorded it, `discarded` for a deleted intent. */
 export const intentStatusOf = (intent: AccountIntent | null, now: Date): AccountIntentStatus => {
   if (!intent) return 'discarded';
   return intent.status === 'parked' && intent.expiresAt <= now ? 'expired' : intent.status;
 };
 
-/** Makes everything that decides about one user's intents happen one after the other. */
+/** Locks the user's row, so that all decisions about their intents are serialized. */
 export const lockUser = (tx: EntityManager, userId: string): Promise<unknown> =>
   tx.query('select 1 from users where id = $1 for no key update', [userId]);
 
-/** Who has none, since they sign in by a provider only, makes no Account (spec, "Parked intent"): it would be lost with the provider. */
+/**
+ * Whether the user has a password. A user without one signs in through a provider only and cannot create an Account
+ * (spec, "Parked intent"): it would be lost with the provider.
+ */
 export const hasPassword = (tx: EntityManager, userId: string): Promise<boolean> =>
   tx.existsBy(User, { id: userId, passwordHash: Not(IsNull()) });
 
-/** The intent that this request has claimed before. */
+/** Returns the intent that an earlier try of this request claimed. */
 export const claimedBy = (
   tx: EntityManager,
   { userId, claimId, now }: { userId: string; claimId: string; now: Date },
 ) => tx.findOneBy(AccountIntent, { userId, claimId, claimedAt: MoreThan(after(now, -claimLife)) });
 
-/** Of several parked ones the newest counts: it is what the person asked for last. */
+/** Returns the newest of a user's parked intents: it is what the person asked for last. */
 export const newestParked = (tx: EntityManager, userId: string, now: Date) =>
   tx.findOne(AccountIntent, {
     where: { userId, status: 'parked', expiresAt: MoreThan(now) },
@@ -39,9 +42,9 @@ export const newestParked = (tx: EntityManager, userId: string, now: Date) =>
   });
 
 /**
- * Takes an intent for a request, before anything is created, so that nobody else can. Older wishes of the user end with it:
- * otherwise each of many resumes at once would find the next one. Repeating it answers the same.
- * @returns not `mine` and `parked` where its owner has to set a password first: it goes on waiting for that
+ * Claims an intent for one request, before anything is created, so that no other request can. Discards the user's older
+ * intents: otherwise each of several concurrent resumes would find the next one. Repeating it returns the same.
+ * @returns not `mine` and `parked` if the owner has to set a password first: the intent stays parked until then
  */
 export async function claimIntent(
   tx: EntityManager,
@@ -50,7 +53,7 @@ export async function claimIntent(
   const found = await tx.findOneBy(AccountIntent, { id });
   if (!found) return { mine: false, status: 'discarded' };
   await lockUser(tx, found.userId);
-  const intent = await tx.findOneBy(AccountIntent, { id }); // as it is under the lock
+  const intent = await tx.findOneBy(AccountIntent, { id }); // again, under the lock
   const older = { userId: found.userId, id: LessThan(id) };
   if (intent?.claimId === claimId) {
     const ended = await tx.findBy(AccountIntent, { ...older, status: 'discarded', endedReason: superseded });
@@ -66,7 +69,7 @@ export async function claimIntent(
 
 const superseded = 'superseded';
 
-/** Ends parked intents, under the lock of their user. */
+/** Discards parked intents. The caller has locked their user. */
 export async function discardIntents(tx: EntityManager, ids: string[], reason: string, now: Date): Promise<void> {
   for (const id of ids) {
     await tx.update(

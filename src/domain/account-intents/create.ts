@@ -10,7 +10,7 @@ import { claimedBy, lockUser } from './claim.js';
 import { newIntent, parkIntent, type WantedAccount } from './park.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
 
-/** Of which somebody makes another one: each sign-in and `me` answer with all of them. */
+/** How many Accounts a user can have and still create another: each sign-in and `me` return all of them. */
 const mostAccounts = 1_000;
 
 export interface CreateNow extends WantedAccount {
@@ -21,9 +21,9 @@ export interface CreateNow extends WantedAccount {
 }
 
 /**
- * Creates an Account for a signed-in user at once, with an intent that is consumed already: should the answer get lost with
- * its process, the same request finds it. A user without a password has the wish parked instead.
- * @returns null where it was parked
+ * Creates an Account for a signed-in user at once, with an intent that is already consumed: if the response is lost, a
+ * repeated request finds the Account by it. For a user without a password, parks the intent instead.
+ * @returns null if the intent was parked
  * @throws DomainError account.slug_taken, account.limit_reached
  */
 export async function createNow(tx: EntityManager, request: CreateNow): Promise<ProvisionedIntent | null> {
@@ -32,7 +32,7 @@ export async function createNow(tx: EntityManager, request: CreateNow): Promise<
   const before = await claimedBy(tx, request);
   if (before) return provisionedBefore(tx, before);
   const user = await tx.findOneBy(User, { id: userId });
-  if (!user) throw new DomainError('auth.invalid_credentials'); // gone since it was proved alive
+  if (!user) throw new DomainError('auth.invalid_credentials'); // deleted since authentication
   if ((await tx.countBy(Membership, { userId })) >= mostAccounts) throw new DomainError('account.limit_reached');
   const expiresAt = after(now, intentTtlMs);
   if (user.passwordHash === null) {

@@ -7,7 +7,7 @@ import { lockUser } from './claim.js';
 import { failureEmail } from './process.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
 
-/** Ends one that is parked, and answers how it has ended or how it stands. Repeating it is harmless. */
+/** Ends a parked intent and returns the status that it has then. Repeating it is harmless. */
 export async function endIntent(
   tx: EntityManager,
   id: string,
@@ -23,8 +23,8 @@ export async function endIntent(
 }
 
 /**
- * Ends a claimed one whose Account cannot be made, and tells its owner.
- * @returns the Account, where it was made after all: a lost answer looks like a failure
+ * Ends a claimed intent whose Account cannot be created, and notifies its owner.
+ * @returns the Account if it was created after all: a lost response looks like a failure
  */
 export async function failIntent(
   tx: EntityManager,

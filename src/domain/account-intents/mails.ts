@@ -3,12 +3,12 @@ import { User } from '../../../entities/user.js';
 import { text } from '../../platform/mail/texts.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
-/** What the mails about parked wishes say, besides the notice of `registration/mails.ts`. */
+/** The contents of mails about parked intents, except the notice in `registration/mails.ts`. */
 export const accountIntentMails = ({ signInUrl }: { signInUrl: string | null }) =>
   ({
     'account-creation-failed': async (tx, id, locale) => {
       const intent = await tx.findOneBy(AccountIntent, { id, status: 'failed' });
-      if (!intent) return null; // support was quicker than the mail
+      if (!intent) return null; // support has retried it before the mail was sent
       const user = await tx.findOneByOrFail(User, { id: intent.userId });
       const why = intent.endedReason === 'account.slug_taken' ? 'slug_taken' : 'other';
       return {

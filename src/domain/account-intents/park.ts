@@ -20,8 +20,8 @@ export interface ParkIntent extends WantedAccount {
 }
 
 /**
- * Parks a wish for an Account until its owner has signed in and resumes it. Its process sends the notice. It costs as many
- * statements as a registration, whether or not the user has a password.
+ * Parks an intent to create an Account until its owner signs in and resumes it. Its process sends the notice. Executes
+ * as many statements as a registration, whether or not the user has a password.
  */
 export async function parkIntent(tx: EntityManager, { user, now, expiresAt, ...wanted }: ParkIntent): Promise<string> {
   const intent = newIntent({ ...wanted, userId: user.id, now, expiresAt });

@@ -6,15 +6,15 @@ import { provisionAccount } from '../accounts/provisioning.js';
 import { DomainError, isErrorCode } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 
-/** The Account that an intent became, and its first Application. */
+/** The Account that was created from an intent, and its first Application. */
 export interface ProvisionedIntent {
   accountId: string;
   applicationId: string;
 }
 
 /**
- * Turns a claimed intent into an Account, in the caller's transaction. Repeating it answers the same ids.
- * @throws DomainError account_intent.not_found for one that is not claimed, account.slug_taken
+ * Creates the Account of a claimed intent, in the caller's transaction. Repeating it returns the same ids.
+ * @throws DomainError account_intent.not_found for an intent that is not claimed, account.slug_taken
  */
 export async function provisionIntent(tx: EntityManager, id: string, now: Date): Promise<ProvisionedIntent> {
   const intent = await tx.findOne(AccountIntent, { where: { id }, lock: { mode: 'pessimistic_write' } });
@@ -22,7 +22,7 @@ export async function provisionIntent(tx: EntityManager, id: string, now: Date):
   if (intent?.status === 'failed') throw failureOf(intent);
   if (intent?.status !== 'claimed') throw new DomainError('account_intent.not_found');
   const { userId, accountName, applicationName, accountSlug, correlationId } = intent;
-  // The person who resumed it acts here, whichever process does the work.
+  // The actor is the person who resumed the intent, whichever process does the work.
   return runInContext({ correlationId, actor: { type: 'platform_admin', id: userId } }, async () => {
     const wanted = { userId, accountName, applicationName, ...(accountSlug !== null && { accountSlug }), now };
     const { account, application } = await provisionAccount(tx, wanted);
@@ -36,7 +36,7 @@ export async function provisionIntent(tx: EntityManager, id: string, now: Date):
   });
 }
 
-/** @throws DomainError account_intent.not_found when the Account or its Applications have been deleted since */
+/** @throws DomainError account_intent.not_found if the Account or its Applications have been deleted since */
 export async function provisionedBefore(tx: EntityManager, { accountId }: AccountIntent): Promise<ProvisionedIntent> {
   const application = await tx.findOne(Application, {
     where: { accountId: accountId! },
@@ -46,6 +46,6 @@ export async function provisionedBefore(tx: EntityManager, { accountId }: Accoun
   return { accountId: application.accountId, applicationId: application.id };
 }
 
-/** The refusal that an intent ended with. */
+/** Returns the error with which an intent failed. */
 export const failureOf = ({ endedReason }: AccountIntent): DomainError =>
   new DomainError(isErrorCode(endedReason) ? endedReason : 'service.unavailable', { retryAfter: 5 });

@@ -9,8 +9,8 @@ import { startLater } from '../outbox.js';
 import { accountIntentInput } from './process.js';
 
 /**
- * Has a failed one provisioned once more. A short name that was taken is given up for one that the name gives, unless support
- * names another.
+ * Marks a failed intent as claimed, to be provisioned again. A slug that was taken is replaced by one derived from the
+ * name, unless support specifies another.
  * @throws DomainError account_intent.not_found, account_intent.not_failed
  */
 async function retry(
@@ -39,7 +39,7 @@ export interface AccountRetryDeps {
   now: Clock;
 }
 
-/** Has a failed one provisioned again by its process, with its owner's earlier consent. */
+/** Has the process of a failed intent provision it again. Its owner's earlier consent still applies. */
 export const createAccountRetry =
   ({ db, now }: AccountRetryDeps) =>
   /** @throws DomainError account_intent.not_found, account_intent.not_failed */
@@ -49,10 +49,10 @@ export const createAccountRetry =
       await startLater(tx, 'accountIntent', accountIntentInput(intent));
     });
 
-/** What the id of its process, as the Temporal UI has it, has before its own. */
+/** What precedes the intent's id in the workflow id that the Temporal UI shows. */
 const processOf = /^account-intent\//;
 
-/** The same for whoever operates the service: what is asked for belongs to no Account, whose support could see it. */
+/** The same for the operators of the service: an intent belongs to no Account, so no Account's support can see it. */
 export function createAccountRetryByOperator(deps: AccountRetryDeps) {
   const retryOne = createAccountRetry(deps);
   return async (name: string): Promise<'retried' | 'not_found' | 'not_failed'> => {

@@ -16,32 +16,34 @@ export type AccountChanges = Partial<Naming & { requireMfa: boolean }>;
 export interface Accounts {
   get(scope: AccountScope): Promise<Account>;
   /**
-   * @param by who changes it
-   * @throws DomainError account.slug_taken; account.owner_required, mfa.not_enrolled, mfa.challenge_required where it is
-   *   about the second factor
+   * @param by the administrator who changes it
+   * @throws DomainError account.slug_taken; if the second factor requirement changes: account.owner_required,
+   *   mfa.not_enrolled, mfa.challenge_required
    */
   update(scope: AccountScope, by: DecidingAdmin, changes: AccountChanges): Promise<Account>;
   subscription(scope: AccountScope): Promise<Subscription>;
 }
 
-/** An Account itself, as its administrators see it. */
+/** Reads and changes an Account itself, for its administrators. */
 export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
   return {
     get: ({ accountId }) => db.transaction({ accountId }, (tx) => tx.findOneByOrFail(Account, { id: accountId })),
     async update({ accountId }, by, changes) {
       const { requireMfa } = changes;
-      // Who may require a second factor is read from their session, which is of no Account.
+      // Whether the caller may require a second factor depends on their session, which belongs to no Account.
       const scope = requireMfa === undefined ? { accountId } : 'system';
       return db
         .transaction(scope, async (tx) => {
           const where = { id: accountId, closedAt: IsNull() };
-          // What only refers to it goes on, a closing waits; its slug is a key, whose change waits for those too.
+          // Rows that only refer to the Account do not wait, a closing does. The slug is a key: its change waits for
+          // those rows, too.
           const mode = changes.slug === undefined ? 'for_no_key_update' : 'pessimistic_write';
           const lock = { mode } as const;
           const current = await tx.findOne(Account, { where, lock });
-          if (!current) throw new DomainError('account.not_found'); // closed meanwhile: its slug may be somebody else's
+          if (!current) throw new DomainError('account.not_found'); // closed: its slug may be another's now
           const changesMfa = requireMfa !== undefined && requireMfa !== current.requireMfa;
-          // Under the lock: what changes nothing when it is asked may change it back once somebody else's change is through.
+          // Compared under the lock: a request that changes nothing when it arrives may undo a change that commits
+          // first.
           if (changesMfa) await assertMayRequireMfa(tx, { accountId }, by, requireMfa);
           const changed = changedFields(current, changes);
           if (changed.length === 0) return current;

@@ -10,15 +10,15 @@ import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
 import { refusedMember } from './refused-member.js';
 
-/** Ends the own access to an Account at once, whatever the roles. */
+/** Ends the caller's own access to an Account at once, whatever their roles. */
 export const createLeaving =
   ({ db }: { db: Db }) =>
   /**
-   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required for the word of another
-   *   Account's identity provider, member.last_owner
+   * @throws DomainError account.not_found if the caller is not a member, account.other_sign_in_required if another
+   *   Account's identity provider signed them in, member.last_owner
    */
   (subject: SignedInAdmin, accountId: string): Promise<void> =>
-    // Sessions are of no Account.
+    // Sessions belong to no Account.
     db
       .transaction('system', async (tx) => {
         const { userId } = subject;
@@ -32,9 +32,10 @@ export const createLeaving =
       })
       .catch(refusedMember(db, { accountId }, 'leaveAccount'));
 
-// What follows wants `lockAdministration` to be held: the last Owner is the last one until the transaction ends.
+// The caller of the following functions holds `lockAdministration`, so that Owners do not change until the transaction
+// ends.
 
-/** The memberships of an Account's Owners. */
+/** Returns the memberships of an Account's Owners. */
 export const ownersOf = (
   tx: EntityManager,
   { accountId }: AccountScope,
@@ -46,7 +47,7 @@ export const ownersOf = (
     [accountId],
   );
 
-/** Whether an Account has an Owner beside this member. */
+/** Whether an Account has an Owner other than this member. */
 export const hasAnotherOwner = async (tx: EntityManager, scope: AccountScope, exceptId: string): Promise<boolean> =>
   (await ownersOf(tx, scope)).some(({ id }) => id !== exceptId);
 
@@ -55,20 +56,20 @@ export async function assertAnotherOwner(tx: EntityManager, scope: AccountScope,
   if (!(await hasAnotherOwner(tx, scope, exceptId))) throw new DomainError('member.last_owner');
 }
 
-/** Ends somebody's access to an Account; their sign-in and their other Accounts stay. */
+/** Ends a member's access to an Account; they keep their sign-in and their other Accounts. */
 export const endMembership = (
   tx: EntityManager,
   { accountId, ...member }: Pick<Membership, 'accountId' | 'id' | 'userId'>,
 ): Promise<void> => endMemberships(tx, { accountId }, [member]);
 
-/** The same of any number of its members, in a few statements. */
+/** Ends the access of any number of members, in a few statements. */
 export async function endMemberships(
   tx: EntityManager,
   { accountId }: AccountScope,
   members: readonly Pick<Membership, 'id' | 'userId'>[],
 ): Promise<void> {
   await tx.delete(Membership, { accountId, id: Any(members.map(({ id }) => id)) });
-  // Afterwards, since whoever is storing one holds the membership.
+  // After the memberships: a request that is storing a state locks the membership.
   await tx.delete(UserApplicationState, { accountId, userId: Any(members.map(({ userId }) => userId)) });
   await recordEvents(
     tx,

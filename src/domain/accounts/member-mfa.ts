@@ -11,19 +11,19 @@ import { recordEvent } from '../events/record.js';
 import { findAccountMember, type Member } from './members.js';
 import { rolesOf } from './members-roles.js';
 
-/** Help for an administrator who has lost their second factors. */
+/** Helps an administrator who has lost their second factors. */
 export const createMemberMfaReset =
   ({ db, now }: { db: Db; now: Clock }) =>
   /**
-   * Takes all second factors and recovery codes of a member away and ends their sessions; they sign in anew with their first
-   * factor, and enroll. The factors are the person's and not the Account's: who is a member elsewhere too keeps them.
-   * @param userId who resets
-   * @returns the member, without them
-   * @throws DomainError member.not_found, member.owner_required, member.in_other_accounts; mfa.own_factors for the own ones,
-   *   which ask for more than a capability
+   * Removes all second factors and recovery codes of a member and ends their sessions; they sign in again with their
+   * first factor, and enroll. Factors belong to the person, not to the Account: a member of other Accounts keeps them.
+   * @param userId the administrator who resets them
+   * @returns the member, without second factors
+   * @throws DomainError member.not_found, member.owner_required, member.in_other_accounts; mfa.own_factors for the
+   *   caller's own, whose removal takes more than a capability
    */
   ({ accountId }: AccountScope, userId: string, id: string): Promise<Member> =>
-    // Factors and sessions are of no Account, so that its own scope sees none.
+    // Factors and sessions belong to no Account, so the Account's scope would see none.
     db.transaction('system', async (tx) => {
       const scope = { accountId };
       await lockAdministration(tx, scope);
@@ -36,7 +36,7 @@ export const createMemberMfaReset =
         throw new DomainError('member.owner_required');
       }
       const at = now();
-      const ended = await resetUserMfa(tx, member.userId, at); // with a lock on them, so that no Account takes them in meanwhile
+      const ended = await resetUserMfa(tx, member.userId, at); // locks the user, so that no Account adds them meanwhile
       if ((await tx.countBy(Membership, { userId: member.userId })) > 1) {
         throw new DomainError('member.in_other_accounts');
       }

@@ -15,7 +15,7 @@ export interface RoleOfMember extends MemberRole {
   membershipId: string;
 }
 
-/** A role as a request names it. */
+/** A role that a request asks for. */
 export interface WantedRole {
   roleId: string;
   limits: WantedLimits;
@@ -24,7 +24,7 @@ export interface WantedRole {
 export const roleName = ({ name, systemKey }: Pick<AdministratorRole, 'name' | 'systemKey'>): string =>
   systemKey ? builtInRoles[systemKey].name : name;
 
-/** The roles of these members, by name. */
+/** Returns the roles of these members, ordered by name. */
 export async function rolesOf(
   tx: EntityManager,
   { accountId }: AccountScope,
@@ -40,8 +40,8 @@ export async function rolesOf(
 }
 
 /**
- * The roles that a request names, all of the Account.
- * @param held what stays as it is when it is sent back, also where all that its limits named has been deleted since
+ * Returns the roles that a request asks for, all of them roles of the Account.
+ * @param held roles that stay as they are if the request repeats them, even if everything in their limits was deleted
  * @throws DomainError validation.failed
  */
 export async function wantedRoles(
@@ -67,7 +67,7 @@ export async function wantedRoles(
   return roles;
 }
 
-/** @throws DomainError validation.failed naming every one that is not of the Account */
+/** @throws DomainError validation.failed naming every role that is not one of the Account's */
 export async function findRoles(
   tx: EntityManager,
   { accountId }: AccountScope,

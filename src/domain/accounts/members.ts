@@ -25,14 +25,14 @@ export interface Member {
 }
 
 export interface AccountMembers {
-  /** The account and one of its administrators. */
+  /** Returns the Account and one of its administrators. */
   read(scope: AccountScope, userId: string): Promise<{ user: User; account: Account }>;
   list(scope: AccountScope, page: PageRequest<keyof typeof columns> & { roleId?: string }): Promise<Page<Member>>;
   /** @throws DomainError member.not_found */
   get(scope: AccountScope, id: string): Promise<Member>;
   /**
-   * Gives a member exactly these roles; they count from the next request.
-   * @param userId who gives them
+   * Gives a member exactly these roles; they apply from the next request.
+   * @param userId the administrator who gives them
    * @throws DomainError member.not_found, member.last_owner, member.owner_required, administrator_role.cannot_grant,
    *   validation.failed
    */
@@ -55,14 +55,14 @@ const select = (tx: EntityManager, { accountId }: AccountScope) =>
     .innerJoinAndMapOne('member.user', User, 'user', 'user.id = member.userId')
     .where('member.accountId = :accountId', { accountId });
 
-/** One of them, in the Account's scope or the system's. @throws DomainError member.not_found */
+/** Returns one member, in the Account's scope or the system's. @throws DomainError member.not_found */
 export async function findAccountMember(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
   const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
   if (!found) throw new DomainError('member.not_found');
   return present(found, await rolesOf(tx, scope, [id]), await enrolledAmong(tx, [found]));
 }
 
-/** The administrators of an Account (contract §10). */
+/** Reads, changes and removes the administrators of an Account (contract §10). */
 export function createAccountMembers({ db }: { db: Db }): AccountMembers {
   return {
     read: ({ accountId }, userId) =>
@@ -106,7 +106,7 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         for (const { role, limits } of given) await assertMayGive(tx, scope, giver, { role, limits });
         if (member.roles.some(makesOwner) && !roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
 
-        // What stays is not written anew: somebody may be deleting what its limits name.
+        // Roles that stay are not written again: somebody may be deleting what their limits name.
         const taken = member.roles.filter((held) => !roles.some((role) => isSame(held, role)));
         const of = { accountId, membershipId: id };
         await tx.delete(MembershipRole, { ...of, roleId: In(taken.map(({ roleId }) => roleId)) });
@@ -146,7 +146,7 @@ const present = ({ id, user, createdAt }: Found, roles: RoleOfMember[], enrolled
   roles: roles.filter(({ membershipId }) => membershipId === id),
 });
 
-/** Who of them has a second factor; an Account sees that of its own administrators. */
+/** Returns the ids of those users who have a second factor; an Account sees this of its own administrators only. */
 async function enrolledAmong(tx: EntityManager, members: readonly Found[]): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ id: string }[]>(
     'select distinct user_id as id from user_mfa_factors where user_id = any($1::uuid[])',

@@ -15,7 +15,7 @@ export interface ProvisionAccount {
   userId: string;
   accountName: string;
   applicationName: string;
-  /** Without one, the name gives it, with an ending where that is taken. */
+  /** If missing, it is derived from the name, with a suffix if that is taken. */
   accountSlug?: string;
   now: Date;
 }
@@ -25,9 +25,9 @@ export interface ProvisionedAccount extends AddedApplication {
 }
 
 /**
- * Creates an Account with its Free subscription, built-in roles, first Owner, first Application and that one's two
- * Environments (spec, `POST /v1/auth/accounts`), in the caller's transaction, whose scope has to be `system`.
- * @throws DomainError `account.slug_taken` for a slug that was asked for
+ * Creates an Account with its Free subscription, built-in roles, first Owner, first Application and the Application's
+ * two Environments (spec, `POST /v1/auth/accounts`), in the caller's transaction, whose scope has to be `system`.
+ * @throws DomainError account.slug_taken for a requested slug
  */
 export async function provisionAccount(tx: EntityManager, input: ProvisionAccount): Promise<ProvisionedAccount> {
   const { userId, now } = input;
@@ -52,7 +52,7 @@ const insertAccount = (
       taken: 'account.slug_taken',
       async insert(slug) {
         const id = uuidv7();
-        // A clash must not abort the transaction, as the unique index's error would.
+        // A taken slug must not abort the transaction, as the error of the unique index would.
         const inserted = await tx.query(
           `insert into accounts (id, name, slug, created_at, updated_at) values ($1, $2, $3, $4, $4) on conflict (slug) do nothing returning id`,
           [id, name, slug, now],
@@ -73,7 +73,7 @@ async function addOwner(
     accountId,
     name: builtInRoles[systemKey].name,
     systemKey,
-    capabilities: [], // what built-in roles may do is code
+    capabilities: [], // those of built-in roles are defined in code
     createdAt: now,
     updatedAt: now,
   }));

@@ -6,8 +6,8 @@ import { recordEvent } from '../events/record.js';
 const rights: readonly ErrorCode[] = ['account.owner_required', 'account.other_sign_in_required'];
 
 /**
- * For `.catch`: a right that a member is refused is an audit row of the Account (contract §10), in a transaction of its own, since
- * the refusal undid the one that it came from. Strangers leave none.
+ * For `.catch`: records in the Account's audit log that a member was denied a right (contract §10). In a transaction of
+ * its own, since the refusal rolled back the original one. Requests of non-members leave no row.
  */
 export const refusedMember =
   (db: Db, { accountId }: AccountScope, operation: string) =>

@@ -3,16 +3,16 @@ import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { aal2 } from '../sessions/first-factor.js';
 
-/** Who decides whether an Account requires a second factor, and in which session. */
+/** The administrator who decides whether an Account requires a second factor, and their session. */
 export interface DecidingAdmin {
   userId: string;
   sessionId: string;
 }
 
 /**
- * Only an Owner says whether all administrators need a second factor, and whoever begins to require one has shown theirs:
- * nobody locks themselves out.
- * @param tx sees everything (`system`) and holds the Account, so that who is an Owner stays so until it is over
+ * Checks that the caller may change whether all administrators need a second factor: only an Owner may, and to require
+ * one they must have proved their own in this session, so that nobody locks themselves out.
+ * @param tx has the scope `system` and has locked the Account, so that an Owner stays an Owner until it ends
  * @throws DomainError account.owner_required, mfa.not_enrolled, mfa.challenge_required
  */
 export async function assertMayRequireMfa(

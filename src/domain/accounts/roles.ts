@@ -19,7 +19,7 @@ export interface RoleInput {
   capabilities: Capability[];
 }
 
-/** A role as it is shown: of a built-in one, texts and capabilities are those of this release. */
+/** A role as it is shown. Texts and capabilities of a built-in role are those of the running release. */
 export interface ShownRole extends Omit<AdministratorRole, 'capabilities'> {
   capabilities: Capability[];
 }
@@ -38,9 +38,9 @@ export interface AdministratorRoles {
 
 const columns = { created_at: ['role.createdAt', 'role.id'], name: ['role.name', 'role.id'] };
 
-/** What administrators can be made: the built-in roles, and those that an Account defines itself (contract §10). */
+/** The roles of administrators: built-in roles, and roles that an Account defines itself (contract §10). */
 export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): AdministratorRoles {
-  /** Runs a change that nobody else's can cross, by somebody who may make it at this moment. */
+  /** Runs a change under the Account's lock, with the caller's rights as they are at this moment. */
   const change = <T>(
     scope: AccountScope,
     userId: string,
@@ -89,7 +89,7 @@ export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): A
         const before = new Set(capabilitiesOf([current]));
         const changed = changedFields(current, changes);
         if (changed.length === 0) return shown(current);
-        // What it allows already stays as it is; whoever adds to it gives.
+        // Capabilities that the role has already may stay; to add one, the caller must hold it.
         assertHolds(holder, changes.capabilities?.filter((capability) => !before.has(capability)) ?? []);
         if (changes.name !== undefined) await assertNameFree(tx, scope, changes.name, id);
         const updated = { ...current, ...changes, updatedAt: now() };
@@ -134,7 +134,7 @@ async function findCustom(tx: EntityManager, scope: AccountScope, id: string): P
   return role;
 }
 
-/** `owner` beside `Owner` would deceive whoever gives roles, so that case does not count. */
+/** Compares without case, since a role `owner` next to `Owner` would deceive people who give roles. */
 async function assertNameFree(tx: EntityManager, { accountId }: AccountScope, name: string, exceptId?: string) {
   const [taken] = await tx.query(
     'select id from administrator_roles where account_id = $1 and lower(name) = lower($2) and id is distinct from $3',
