@@ -15,52 +15,52 @@ import { keepOrganizations, scopeOf } from './events.js';
 import { joinEnvironment } from './join.js';
 import { invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
-/** What the link of an invite stands for. */
+/** What the link of an invite offers. */
 export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
   environmentId: string;
   intent: IdentityInviteIntent;
   email: string;
-  /** As whoever invites has them. */
+  /** As given by the inviter. */
   firstName: string | null;
   lastName: string | null;
   locale: 'en' | 'de';
-  /** What is missing of the person: nothing, for one who has a sign-in with this address. */
+  /** What the person still has to enter: nothing if they have an Identity with this address, proved as theirs. */
   asksNames: boolean;
   asksPassword: boolean;
-  /** Where they go on once they are in: the site of the oldest client that has one. Null: nowhere yet. */
+  /** Where they continue after acceptance: the site of the oldest client that has one; null if none has. */
   siteUrl: string | null;
   settings: Pick<EnvironmentSettings, 'branding' | 'defaultLocale' | 'passwordMinLength'>;
 }
 
 export interface IdentityAcceptance {
   token: string;
-  /** Instead of those in the invite; looked at where the person has no sign-in yet. */
+  /** Replace the names in the invite; used only if the person has not proved this address yet. */
   firstName?: string | undefined;
   lastName?: string | undefined;
   password?: string | undefined;
 }
 
 export interface IdentityInviteAcceptance {
-  /** Looking changes nothing, so mail scanners may. @throws DomainError invite.link_invalid */
+  /** Changes nothing, so mail scanners may open the link. @throws DomainError invite.link_invalid */
   preview(token: string): Promise<OfferedIdentityInvite>;
   /**
-   * Lets whom the link was sent to in, once. A new person becomes an Identity whose address is proved, and so does an
-   * unverified one, whose password and sessions of before end. Of a verified one, nothing changes.
+   * Lets the owner of the address in, once. A new person becomes an Identity with a proved address. So does an
+   * unverified Identity, whose earlier password and sessions end. A verified Identity does not change.
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: IdentityAcceptance): Promise<OfferedIdentityInvite>;
   /**
-   * What was accepted by this link within the last minute: its form has been sent twice. Nothing is done. Null for any other, and where
-   * another password was set than the one that is sent now.
+   * Returns what was accepted through this link within the last minute, for a form that was sent twice. Changes
+   * nothing. Returns null for any other link, and if the password that was set is not the one sent now.
    */
   justAccepted(token: string, password: string | undefined): Promise<OfferedIdentityInvite | null>;
-  /** What the link of an invite that is over was for. Null for a link that never was one. */
+  /** Returns what the link of an invite that has ended was for; null for a link of no invite. */
   over(token: string): Promise<PastIdentityInvite | null>;
-  /** From where scripts may use the link of an invite: the pages of the Environment's clients. Null: the link is void. */
+  /** Returns the pages whose scripts may use the link, those of the Environment's clients; null if the link is void. */
   pagesOf(token: string): Promise<ScriptPages | null>;
 }
 
-/** An invite that is over, to whoever has its link. */
+/** What the holder of the link sees of an invite that has ended. */
 export type PastIdentityInvite = Pick<OfferedIdentityInvite, 'applicationName' | 'locale' | 'siteUrl' | 'settings'> & {
   isAccepted: boolean;
 };
@@ -77,7 +77,7 @@ export interface IdentityInviteAcceptanceDeps {
   now: Clock;
 }
 
-/** The link in the mail to somebody who was invited to be an end user (contract §4). */
+/** Handles the link in the mail to somebody who was invited as an end user (contract §4). */
 export function createIdentityInviteAcceptance({
   db,
   passwords,
@@ -99,17 +99,17 @@ export function createIdentityInviteAcceptance({
   async function accept({ token, password, ...names }: IdentityAcceptance): Promise<OfferedIdentityInvite> {
     const { invite, offered } = await look(token);
     let passwordHash: string | null = null;
-    // Checked and hashed before the transaction: both are slow, and the first one asks another service.
+    // Before the transaction: check and hash are slow, and the check calls another service.
     if (offered.asksPassword && password) {
       await passwords.assertAcceptable(password, { ...ruleOf(offered, names), field: 'password' });
       passwordHash = await passwords.hash(password);
     }
     if (offered.asksPassword && passwordHash === null) throw passwordRequired();
-    // Of the Account: the person has one password there, and sessions in any of its Environments.
+    // In the Account's scope: the person has one password there, and sessions in any of its Environments.
     await db.transaction({ accountId: invite.accountId }, async (tx) => {
       await keepInOrder(tx, invite);
       await tx.query('select from identity_invites where id = $1 for update', [invite.id]);
-      const pending = await pendingOf(tx, token, now()); // as it is under the lock: it works once
+      const pending = await pendingOf(tx, token, now()); // again, under the lock: it works once
       const invited = await invitedOf(tx, pending);
       if (needsOf(invited, offered.settings).asksPassword && passwordHash === null) throw passwordRequired();
       const scope = await scopeOf(tx, pending);
@@ -120,11 +120,12 @@ export function createIdentityInviteAcceptance({
 
   return {
     preview: async (token) => (await look(token)).offered,
-    // A role or node that goes meanwhile is left out, as if it had gone before. A directory that is changed at the moment holds itself before the person.
+    // A retry leaves out a role or node that was deleted meanwhile. Deadlocks are possible, as a change of a directory
+    // locks the directory before the person.
     accept(acceptance) {
       const attempt = () => retryingDeadlocks(() => retryWhenRemoved(() => accept(acceptance)));
       return attempt().catch((error: unknown) => {
-        // Somebody else was faster with the address; looking again tells the rest.
+        // Another request has just created the Identity or membership; the next attempt finds it.
         if (races.some((constraint) => violates(error, constraint))) return attempt();
         throw error;
       });
@@ -179,14 +180,14 @@ const mostClientsLookedAt = 20;
 
 const races = ['identities_email', 'environment_memberships_one_per_identity'];
 
-/** The person and the organization before the invite, as who removes one of them takes the locks. */
+/** Locks the person and the organization before the invite, in the order in which a removal of either locks them. */
 async function keepInOrder(tx: EntityManager, { accountId, email, organizationId }: IdentityInvite): Promise<void> {
   const person = 'select from identities where id = (select gatehouse_identity_id($1, $2::citext)) for update';
   await tx.query(person, [accountId, email]);
   await keepOrganizations(tx, [organizationId]);
 }
 
-/** What the password has to be, whose names may be those of the invite or others. */
+/** Returns the rules for the password; its context has the names of the invite and those that the person entered. */
 const ruleOf = (
   { email, firstName, lastName, accountName, applicationName, organizationName, settings }: OfferedIdentityInvite,
   names: Pick<IdentityAcceptance, 'firstName' | 'lastName'>,

@@ -6,7 +6,7 @@ import type { IdentityInvites, NewIdentityInvite } from './identity-invites.js';
 import type { ShownIdentityInvite } from './rows.js';
 
 export type DirectoryInvite = Pick<NewIdentityInvite, 'email' | 'firstName' | 'lastName' | 'locale'> & {
-  /** Whose brand and rules for passwords hold; without one, the oldest for production, or else the oldest of all. */
+  /** Whose brand and password rules apply; by default the oldest production Environment, or else the oldest of all. */
   environmentId: string | undefined;
 };
 
@@ -17,7 +17,7 @@ export interface AccountIdentityInvitesDeps {
 
 export type AccountIdentityInvites = ReturnType<typeof createAccountIdentityInvites>;
 
-/** Invites of end users as the Account has them, whichever Environment they were made in (contract §6). */
+/** Manages invites of end users at the level of the Account, whichever Environment they belong to (contract §6). */
 export function createAccountIdentityInvites({ db, identityInvites }: AccountIdentityInvitesDeps) {
   const placeBy = async (
     { accountId }: AccountScope,
@@ -49,7 +49,7 @@ export function createAccountIdentityInvites({ db, identityInvites }: AccountIde
       identityInvites.get(await placeOf(scope, id), id),
 
     /**
-     * Asks somebody, by mail, to join the Account's directory, without a membership anywhere.
+     * Invites somebody by mail to the Account's directory, without a membership of any Environment.
      * @throws DomainError environment.not_found, and as `IdentityInvites.create`
      */
     async create(scope: AccountScope, caller: Caller, { environmentId, ...person }: DirectoryInvite) {

@@ -10,7 +10,7 @@ import { type EventDetails, recordEvents } from '../events/record.js';
 
 export type InviteHappening = 'created' | 'resent' | 'accepted' | 'expired' | 'revoked' | 'role_not_given';
 
-/** By what an invite into an organization is told: by events of the organization. */
+/** An invite into an organization is recorded by events of the organization. */
 const ofOrganization = {
   created: 'organization.invitation_created',
   resent: 'organization.invitation_resent',
@@ -29,7 +29,7 @@ type More = Pick<EventDetails, 'metadata' | 'actor'>;
 export const recordInvite = (tx: EntityManager, happening: InviteHappening, invite: Told, more: More = {}) =>
   recordInvites(tx, happening, [invite], more);
 
-/** The same of many. */
+/** Records what happened to several invites. */
 export async function recordInvites(
   tx: EntityManager,
   happening: InviteHappening,
@@ -43,7 +43,7 @@ export async function recordInvites(
   }
 }
 
-/** What the organizations that invites lead into are called at the moment. */
+/** Reads the current names of the organizations that invites lead into. */
 async function organizationNames(tx: EntityManager, invites: readonly Told[]) {
   const ids = [...new Set(invites.map(({ organizationId }) => organizationId).filter((id) => id !== null))];
   const nodes =
@@ -72,7 +72,7 @@ const detailsOf = (
   ...(actor && { actor }),
 });
 
-/** The Environment of an invite as rules ask for it. */
+/** Returns the Environment of an invite as a scope. */
 export async function scopeOf(
   tx: EntityManager,
   { accountId, environmentId }: Pick<IdentityInvite, 'accountId' | 'environmentId'>,
@@ -81,8 +81,8 @@ export async function scopeOf(
 }
 
 /**
- * Locks organizations before their invitations: everything here takes the locks in the order person, node, organization,
- * invite, as who deletes one of them does.
+ * Locks organizations before their invitations. All code here locks in the order person, node, organization, invite, as
+ * their deletions do.
  */
 export async function keepOrganizations(tx: EntityManager, ids: readonly (string | null)[]): Promise<void> {
   const there = [...new Set(ids.filter((id) => id !== null))];
@@ -91,7 +91,7 @@ export async function keepOrganizations(tx: EntityManager, ids: readonly (string
   await tx.query('select from organizations where id = any($1) order by id for no key update', [there]);
 }
 
-/** Keeps the numbers of organizations' invitations that wait, in the transaction of each change. */
+/** Updates how many invitations of organizations are pending, in the transaction of the change. */
 export async function countPending(
   tx: EntityManager,
   invites: readonly Pick<IdentityInvite, 'organizationId'>[],

@@ -10,7 +10,7 @@ import { countPending, keepOrganizations, recordInvite, recordInvites } from './
 import { identityInviteInput, identityInviteReminder } from './process.js';
 import { waitingIds } from './waiting.js';
 
-/** What time and operators do to an invite of an end user. Repeating any of it is harmless. */
+/** Reminders, expiry and an operator's cancellation of an end user's invite. Repeating any of them is harmless. */
 export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }): InviteExpiry {
   const within = (id: string, work: (tx: EntityManager) => Promise<void>) =>
     db.transaction('system', async (tx) => {
@@ -39,15 +39,15 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
   };
 }
 
-/** Locks the organization that an invite leads into, where it leads into one, before anybody locks the invite. */
+/** Locks the organization that an invite leads into, if any. Call it before the invite is locked. */
 export async function keepOrganizationOf(tx: EntityManager, id: string): Promise<void> {
   const invite = await tx.findOne(IdentityInvite, { where: { id }, select: { id: true, organizationId: true } });
   await keepOrganizations(tx, [invite?.organizationId ?? null]);
 }
 
 /**
- * Ends those that wait; those whose time is over have expired, though nobody has written that down yet.
- * @returns which were revoked: the others have ended meanwhile, or before
+ * Revokes pending invites. Those past their expiry become expired instead, which nobody has recorded yet.
+ * @returns the revoked invites; the others had ended before
  */
 export async function revokeIdentityInvites(
   tx: EntityManager,
@@ -65,16 +65,16 @@ export async function revokeIdentityInvites(
   const expired = invites.filter(({ id }) => ended.get(id) === 'expired');
   await countPending(tx, [...revoked, ...expired], -1);
   await recordInvites(tx, 'revoked', revoked, { metadata: { reason } });
-  await recordInvites(tx, 'expired', expired, { actor: systemActor }); // time did it, whoever looked
+  await recordInvites(tx, 'expired', expired, { actor: systemActor }); // time ended it, whoever notices
   return revoked;
 }
 
-/** One, or those that stand in the way of another one to the same address. */
+/** One invite, or all to the same address, which would prevent another one. */
 type Which =
   | { id: string }
   | (Pick<IdentityInvite, 'accountId' | 'environmentId' | 'email'> & { organizationId: string | null });
 
-/** Writes down that invites have ended whose time is over. The row's own date decides. */
+/** Records the expiry of pending invites whose `expires_at` has passed. */
 export async function expireIdentityInvites(tx: EntityManager, which: Which, now: Date): Promise<void> {
   const overdue = await tx.findBy(IdentityInvite, {
     ...('id' in which ? which : await toSameAddress(tx, which)),
@@ -92,7 +92,7 @@ export async function expireIdentityInvites(tx: EntityManager, which: Which, now
   }
 }
 
-/** By their ids: those that are pending are many, and most of all were overdue once. */
+/** Finds them by ids, since pending invites are many, and most of those that were ever made became overdue. */
 const toSameAddress = async (
   tx: EntityManager,
   { accountId, environmentId, email, organizationId }: Exclude<Which, { id: string }>,
@@ -103,7 +103,7 @@ const toSameAddress = async (
   organizationId: organizationId ?? IsNull(),
 });
 
-/** One that was deleted with its Environment is over as well. */
+/** Presents the row; an invite that was deleted with its Environment counts as revoked. */
 function present(invite: IdentityInvite | null, now: Date): InviteRow {
   if (!invite) return { status: 'revoked', expiresAt: now.toISOString(), reminderAt: null };
   const { expiresAt, reminderAt } = identityInviteInput(invite, now);

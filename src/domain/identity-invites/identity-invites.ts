@@ -27,29 +27,31 @@ export interface NewIdentityInvite {
   email: string;
   firstName: string | null;
   lastName: string | null;
-  /** Given at acceptance, at the node; without one, at the root. */
+  /** Given at acceptance, at `nodeId` or, if that is null, at the root. */
   roleId: string | null;
   nodeId: string | null;
-  /** Without one, the Environment's. */
+  /** By default the Environment's. */
   locale: 'en' | 'de' | undefined;
 }
 
 export interface IdentityInvites {
-  /** @param environmentId only those that lead into this one; null: those that lead into the directory only */
+  /** @param environmentId only invites into this Environment; null: only invites into the directory alone */
   list(scope: AccountScope, page: IdentityInvitesPage, environmentId?: string | null): Promise<Page<ListedInvite>>;
-  /** Of those that `list` lists. */
+  /** Counts the invites that `list` returns. */
   summary(scope: AccountScope, environmentId?: string | null): Promise<IdentityInvitesSummary>;
   /** @throws DomainError identity_invite.not_found */
   get(scope: EnvironmentScope, id: string): Promise<ShownIdentityInvite>;
   /**
-   * Asks somebody, by mail, to join the Environment or the Account's directory.
+   * Invites somebody by mail to the Environment or the Account's directory.
    * @throws DomainError identity_invite.already_pending, identity_invite.already_member, validation.failed,
-   *   permission.required, role.not_found, role.cannot_grant, nodes.node_not_found; rate_limit.exceeded with this address
+   *   permission.required, role.not_found, role.cannot_grant, nodes.node_not_found; rate_limit.exceeded with this
+   *   address
    */
   create(scope: EnvironmentScope, caller: Caller, invite: NewIdentityInvite): Promise<ShownIdentityInvite>;
   /**
-   * Sends a new link, which lives as long as a first one; the old one is void. An expired invite waits again.
-   * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending, identity_invite.role_deleted
+   * Sends a new link, valid for as long as a first one; the old link becomes void. An expired invite is pending again.
+   * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending,
+   *   identity_invite.role_deleted
    */
   resend(scope: EnvironmentScope, caller: Caller, id: string): Promise<ShownIdentityInvite>;
   /** @throws DomainError identity_invite.not_found, identity_invite.not_pending */
@@ -63,7 +65,7 @@ export interface IdentityInvitesDeps extends IssuingDeps {
   now: Clock;
 }
 
-/** Invites of end users (specification, "Identity invite"; contract §5). */
+/** Manages invites of end users (specification, "Identity invite"; contract §5). */
 export function createIdentityInvites({
   db,
   assignments,
@@ -140,7 +142,7 @@ export function createIdentityInvites({
 }
 
 /**
- * Who is there already is not asked: somebody who is kept out of the Environment neither, since they would come back in by it.
+ * Checks that the person is not a member yet. A deactivated membership counts too: the invite would let them back in.
  * @throws DomainError identity_invite.already_member
  */
 async function assertNew(
@@ -148,7 +150,7 @@ async function assertNew(
   { accountId, environmentId }: EnvironmentScope,
   { intent, email }: Pick<NewIdentityInvite, 'intent' | 'email'>,
 ): Promise<void> {
-  // By way of a function, since row-level security keeps PostgreSQL from using the index on addresses.
+  // Through a function, since row-level security keeps PostgreSQL from using the index on addresses.
   const [known] = await tx.query<{ isMember: boolean }[]>(
     `select exists (select from environment_memberships where environment_id = $2 and identity_id = i.id) as "isMember"
      from identities i where account_id = $1 and id = (select gatehouse_identity_id($1, $3::citext))`,

@@ -15,7 +15,7 @@ import { identityInviteToken } from './link.js';
 import { identityInviteEmail, identityInviteInput } from './process.js';
 import { waitingIds } from './waiting.js';
 
-/** Who is asked, to what. */
+/** The invited person and what they are invited to. */
 export interface Offer {
   intent: IdentityInviteIntent;
   email: string;
@@ -29,11 +29,11 @@ export interface Offer {
 
 export interface IssuingDeps {
   sealing: Pick<Sealing, 'derive'>;
-  /** Milliseconds: life of a link. */
+  /** Lifetime of a link, in milliseconds. */
   ttlMs: number;
 }
 
-/** Writes an invite with its mail and its process, in the caller's transaction. That it may be made has been decided. */
+/** Creates an invite with its mail and its process, in the caller's transaction. The caller has checked that it may. */
 export async function issueInvite(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -67,14 +67,18 @@ export async function issueInvite(
   return invite;
 }
 
-/** A new link for one that waits or has expired, which waits again; the link before is void. It is locked by the caller. */
+/**
+ * Issues a new link for a pending or expired invite, which is pending then; the previous link becomes void. The caller
+ * has locked the invite.
+ */
 export async function issueAgain(
   tx: EntityManager,
   invite: IdentityInvite,
   { now, ...deps }: IssuingDeps & { now: Date },
 ): Promise<IdentityInvite> {
   const { id, accountId, environmentId, email, organizationId } = invite;
-  await expireIdentityInvites(tx, { accountId, environmentId, email, organizationId }, now); // another one, whose end nobody wrote down yet
+  // Another invite to the same address may have expired, which nobody has recorded yet.
+  await expireIdentityInvites(tx, { accountId, environmentId, email, organizationId }, now);
   const was = await tx.findOneByOrFail(IdentityInvite, { id });
   const waiting = {
     status: 'pending' as const,
@@ -91,7 +95,7 @@ export async function issueAgain(
   return renewed;
 }
 
-/** Ends those that still wait, with their processes. The organizations that they lead into are locked by the caller. */
+/** Revokes pending invites and ends their processes. The caller has locked the organizations that they lead into. */
 export async function withdraw(
   tx: EntityManager,
   invites: readonly IdentityInvite[],
@@ -103,8 +107,8 @@ export async function withdraw(
 }
 
 /**
- * What waits for an address in an Environment, or in one organization of it, and has to end with a removal from there: nobody comes
- * back by an older link.
+ * Returns the pending invites to an address in an Environment, or in one organization of it. They have to end with a
+ * removal from there, so that nobody comes back through an older link.
  */
 export async function waitingFor(
   tx: EntityManager,
@@ -127,7 +131,10 @@ export async function waitingFor(
   });
 }
 
-/** Ends what waits for a member's address in an organization, in the transaction that removes them from it and has locked it. */
+/**
+ * Revokes the pending invites to a member's address in an organization, in the transaction that removes them from it
+ * and has locked it.
+ */
 export async function withdrawFromMember(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -138,7 +145,7 @@ export async function withdrawFromMember(
   await withdraw(tx, await waitingFor(tx, { ...scope, organizationId }, email), { reason: 'member_removed', now });
 }
 
-/** Ends what waits for organizations that are about to go, in the transaction that has locked their nodes. */
+/** Revokes the pending invites into organizations that are about to be deleted. The caller has locked their nodes. */
 export async function withdrawInvitations(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -151,7 +158,7 @@ export async function withdrawInvitations(
   await withdraw(tx, found, { reason: 'organization_deleted', now });
 }
 
-/** The columns of a new link. */
+/** Returns the columns of a new link. */
 function linkOf({ sealing, ttlMs }: IssuingDeps, of: { id: string; linkNumber: number; now: Date }) {
   const { token, keyId } = identityInviteToken(sealing, of);
   return {

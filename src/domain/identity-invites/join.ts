@@ -24,19 +24,19 @@ export interface Joining {
   invite: IdentityInvite;
   invited: Invited;
   scope: EnvironmentScope;
-  /** Instead of those in the invite, and these instead of what an unverified Identity has. */
+  /** Take precedence over the names in the invite, which take precedence over those of an unverified Identity. */
   names: { firstName?: string | undefined; lastName?: string | undefined };
-  /** Null where none was asked for. */
+  /** Null if none was required. */
   passwordHash: string | null;
   now: Date;
 }
 
-/** Lets somebody in where the invite leads, and ends the invite, in the caller's transaction, which has locked it. */
+/** Lets the person in where the invite leads, and ends the invite, in the caller's transaction, which has locked it. */
 export async function joinEnvironment(tx: EntityManager, joining: Joining): Promise<void> {
   const { invite, invited, scope, now } = joining;
   const { intent, id } = invite;
   const identityId = invited.identity?.id ?? uuidv7();
-  // The person behind the link acts here.
+  // The actor is the person who opened the link.
   await actAs({ type: 'identity', id: identityId }, async () => {
     await savePerson(tx, identityId, joining);
     if (intent !== 'directory' && !invited.membership) {
@@ -81,8 +81,8 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   await assertStays(tx, identity);
   if (isProved) return;
   if (identity.emailVerifiedAt) await revokeVerification(tx, { accountId }, id);
-  // Whoever made it had not shown that the address is theirs: who it is says the one who has, and neither a password nor a
-  // session of before stays good. Else who makes an Identity would know the password of whoever is given roles by an invite.
+  // The creator of this Identity has not proved the address. The person who proves it now sets the names, and earlier
+  // passwords and sessions end: otherwise the creator would know the password of somebody who gets roles by an invite.
   await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });
   await recordOfIdentity(tx, scope, { identityId: id }, updated(identity, { firstName, lastName }));
   const owner = { ...scope, identityId: id, membershipId: null };
@@ -91,8 +91,9 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
 }
 
 /**
- * The roles as they were decided, as far as they and their node are still there. A window of one that is there stays as it is.
- * @returns those that count from now on: that were given, or held already; not what is held at a time to come only
+ * Gives the roles that the invite offers, as far as they and their node still exist. An existing assignment keeps its
+ * window.
+ * @returns the roles in force now, given or held before; not those that are held for a later time only
  */
 async function giveWhatIsThere(
   tx: EntityManager,

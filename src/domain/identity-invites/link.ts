@@ -3,7 +3,9 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 
 type Linked = Pick<IdentityInvite, 'id' | 'linkNumber'> & { tokenKeyId?: string };
 
-/** The one-time token of an invite's link: derived, so that it is stored nowhere (docs/decisions/0004). */
+/**
+ * Returns the one-time token of an invite's link. It is derived, so that it is stored nowhere (docs/decisions/0004).
+ */
 export function identityInviteToken(
   sealing: Pick<Sealing, 'derive'>,
   { id, linkNumber, tokenKeyId }: Linked,

@@ -15,7 +15,7 @@ export interface IdentityInvitesPage extends PageRequest<IdentityInviteSort> {
   status?: InviteStatus | undefined;
 }
 
-/** Into which Environment they lead; null: into none; all of them where nothing is said. */
+/** The Environment that invites lead into; null: invites into none; undefined: all invites. */
 export type Into = string | null | undefined;
 
 const sorted: Record<IdentityInviteSort, readonly string[]> = {
@@ -32,8 +32,8 @@ const shownOfInvite = [
 type Conditions = (put: Bind) => string[];
 
 /**
- * A page of the invites of an Environment, or of all of an Account's; those of organizations are lists of their own. The total of all is
- * kept, others are counted.
+ * Returns a page of the invites of an Environment or of an Account, without invitations of organizations, which have
+ * lists of their own. The total of an unfiltered list is kept in a counter; with filters the rows are counted.
  */
 export function listInvites(
   db: Pick<Db, 'statementIn' | 'transaction'>,
@@ -62,7 +62,9 @@ export function listInvites(
   return db.transaction(scope, (tx) => readCountedPage(tx, scope, list, page, sorted[page.sortBy]));
 }
 
-/** The same of one organization; its invitations are few, and counted. In a transaction that has found it. */
+/**
+ * Returns a page of the invitations of one organization, which are few and counted. The caller has found it in `tx`.
+ */
 export const listInvitations = (
   tx: EntityManager,
   scope: EnvironmentScope,

@@ -15,7 +15,10 @@ export interface IdentityInviteMailsDeps {
   baseUrl: string;
 }
 
-/** What the mails about invites say: nothing any more, once the invite has ended, or while its link is void. A later link takes an earlier one's place. */
+/**
+ * The contents of mails about invites. Null if the invite has ended or its link is void. A mail always has the latest
+ * link.
+ */
 export function identityInviteMails({ sealing, now, baseUrl }: IdentityInviteMailsDeps) {
   const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const invite = await tx.findOneBy(IdentityInvite, { id });

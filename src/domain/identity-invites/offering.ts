@@ -15,7 +15,7 @@ interface Offered {
 }
 
 /**
- * Whoever offers roles has to be one who may give them, to whom the address is of: it may be their own.
+ * Checks that the caller may give the offered roles to the owner of the address, who may be the caller.
  * @throws DomainError role.not_found, nodes.node_not_found, permission.required, role.cannot_grant
  */
 export async function assertMayOffer(
@@ -29,7 +29,7 @@ export async function assertMayOffer(
 }
 
 /**
- * Whoever renews an offer has to be one who may make it.
+ * Checks that the caller, who renews an offer, may make it.
  * @throws DomainError identity_invite.role_deleted, permission.required, role.cannot_grant
  */
 export async function assertStillMayGive(

@@ -23,7 +23,7 @@ export interface NewInvitation {
   lastName: string | null;
   /** Given at acceptance, at the organization's node. */
   roleIds: string[];
-  /** Without one, the Environment's. */
+  /** By default the Environment's. */
   locale: 'en' | 'de' | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface OrganizationInvitations {
   /** @throws DomainError organization.not_found, identity_invite.not_found */
   get(scope: EnvironmentScope, which: WhichInvitation): Promise<ShownIdentityInvite>;
   /**
-   * Asks somebody, by mail, to become a member of an organization, and of the Environment where they are none.
+   * Invites somebody by mail to become a member of an organization, and of the Environment unless they are one.
    * @throws DomainError organization.not_found, identity_invite.already_pending, identity_invite.already_member,
    *   permission.required, role.not_found, role.cannot_grant; rate_limit.exceeded with this address
    */
@@ -49,15 +49,17 @@ export interface OrganizationInvitations {
     invitation: NewInvitation,
   ): Promise<ShownIdentityInvite>;
   /**
-   * Sends a new link, which lives as long as a first one; the old one is void. An expired invitation waits again.
-   * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending, identity_invite.role_deleted
+   * Sends a new link, valid for as long as a first one; the old link becomes void. An expired invitation is pending
+   * again.
+   * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending,
+   *   identity_invite.role_deleted
    */
   resend(scope: EnvironmentScope, caller: Caller, which: WhichInvitation): Promise<ShownIdentityInvite>;
-  /** One that has ended stays as it is. @throws DomainError organization.not_found, identity_invite.not_found */
+  /** Leaves an ended invitation as it is. @throws DomainError organization.not_found, identity_invite.not_found */
   revoke(scope: EnvironmentScope, which: WhichInvitation): Promise<void>;
 }
 
-/** Invitations into organizations (contract §5): invites of end users that make members. */
+/** Manages invitations into organizations (contract §5): invites that make end users members. */
 export function createOrganizationInvitations({
   db,
   assignments,
@@ -68,7 +70,7 @@ export function createOrganizationInvitations({
   const one = async (tx: EntityManager, invite: IdentityInvite) =>
     (await withComputedStatus(tx, [invite], now()))[0] as ShownIdentityInvite;
 
-  /** Under the lock on the organization, before any of its invitations is locked. */
+  /** Runs a change after locking the organization, before any of its invitations is locked. */
   const change = <T>(
     scope: EnvironmentScope,
     organizationId: string,

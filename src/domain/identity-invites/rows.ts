@@ -6,7 +6,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { environmentStands } from '../standing-environment.js';
 
-/** What is shown of an invite: its status as of now, and what its row does not say. */
+/** An invite as lists show it: with its current status, and the name of its Environment. */
 export type ListedInvite = Pick<
   IdentityInvite,
   | 'id'
@@ -29,22 +29,22 @@ export type ListedInvite = Pick<
   | 'organizationId'
 > & { environmentName: string };
 
-/** The same with the rest of its row. */
+/** The same, with all columns of its row. */
 export type ShownIdentityInvite = IdentityInvite & ListedInvite;
 
-/** Which invites: those of organizations are lists of their own. */
+/** Which invites. Invitations of an organization have lists of their own. */
 export interface Whose {
   organizationId?: string;
-  /** Only those that lead into this Environment; null: only those that lead into none. */
+  /** Only invites into this Environment; null: only invites into none. */
   environmentId?: string | null | undefined;
 }
 
-/** SQL: the status of an invite at a moment. */
+/** SQL: the status of an invite as of `now`. */
 export const inviteStatusSql = (now: string): string =>
   `case when invite.status = 'pending' and invite.expires_at <= ${now} then 'expired' else invite.status end`;
 const computedStatus = inviteStatusSql(':now');
 
-/** The one with this id, as long as it is one of those meant; null otherwise. With `lock`, it stays as it is. */
+/** Returns the invite with this id if it is one of `whose`, or else null. With `lock`, locks its row. */
 export async function findInvite(
   tx: EntityManager,
   scope: AccountScope,
@@ -55,7 +55,7 @@ export async function findInvite(
   return (lock ? query.setLock('pessimistic_write') : query).getOne();
 }
 
-/** Invites with their status as of now, and the names of their Environments. */
+/** Returns invites with their current status and the names of their Environments. */
 export async function withComputedStatus(
   tx: EntityManager,
   invites: readonly IdentityInvite[],
@@ -76,14 +76,14 @@ export async function withComputedStatus(
 export interface IdentityInvitesSummary {
   total: number;
   pending: number;
-  /** That carry an initial role. */
+  /** Pending invites that offer a role. */
   pendingWithRole: number;
   accepted: number;
   expired: number;
   revoked: number;
 }
 
-/** How many there are in which state, as of now. */
+/** Counts invites by their current status. */
 export async function invitesSummary(
   tx: EntityManager,
   scope: AccountScope,
@@ -111,6 +111,6 @@ function invitesOf(
     return query.andWhere('invite.organizationId = :organizationId', { organizationId });
   if (environmentId === undefined) return query.andWhere(`invite.intent <> 'organization'`);
   if (environmentId === null) return query.andWhere(`invite.intent = 'directory'`);
-  // Named apart from the Environment of the caller, which `within` has put into the query.
+  // Another parameter name than that of the caller's Environment, which `within` has set in the query.
   return query.andWhere(`invite.intent = 'activate' and invite.environmentId = :leadsTo`, { leadsTo: environmentId });
 }

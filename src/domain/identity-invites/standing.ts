@@ -17,35 +17,37 @@ import { inviteStatusOf } from '../invites/times.js';
 import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
 import { wasJustDone } from '../sent-twice.js';
 
-/** Somebody with the invite's address, as they stand in its Environment. */
+/** The person with the invite's address, and their membership of its Environment. */
 export interface Invited {
   identity: Identity | null;
-  /** Whether it is theirs by more than somebody's word. */
+  /** Whether the address is verified by more than somebody's word. */
   isProved: boolean;
   membership: EnvironmentMembership | null;
 }
 
-/** The one with this link, however it stands; null where there is none, or its Environment is being removed. */
+/**
+ * Returns the invite with this token, whatever its status; null if there is none or its Environment is being removed.
+ */
 export async function inviteOf(tx: EntityManager, token: string): Promise<IdentityInvite | null> {
   const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
   const place = invite && { id: invite.environmentId, accountId: invite.accountId };
   return place && (await tx.existsBy(Environment, place)) ? invite : null;
 }
 
-/** @throws DomainError invite.link_invalid, alike for every token that does not work */
+/** @throws DomainError invite.link_invalid, the same for every token that does not work */
 export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
   const invite = await inviteOf(tx, token);
   if (!invite || inviteStatusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
   return invite;
 }
 
-/** The one that was accepted by this link within the last minute; null for every other. */
+/** Returns the invite with this token if it was accepted within the last minute, or else null. */
 export async function justAcceptedOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite | null> {
   const invite = await inviteOf(tx, token);
   return invite?.status === 'accepted' && wasJustDone(invite.endedAt, now) ? invite : null;
 }
 
-/** Who has the address by now, with their place. */
+/** Returns who has the address now, with their membership. */
 async function whoHasAddressOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
   const identity = await identityByAddress(tx, invite, invite.email);
   const membership =
@@ -58,13 +60,13 @@ async function whoHasAddressOf(tx: EntityManager, invite: IdentityInvite): Promi
   return { identity, isProved, membership };
 }
 
-/** Whether somebody keeps them out, so that the link is void. */
+/** Whether the person's membership is deactivated, which makes the link void. */
 export const isKeptOut = async (tx: EntityManager, invite: IdentityInvite): Promise<boolean> =>
   (await whoHasAddressOf(tx, invite)).membership?.isActive === false;
 
 /**
- * Who has the address by now. An invite lets nobody back in whom somebody keeps out since, and sets them no password either: it
- * would be for the Account's other Environments.
+ * Returns who has the address now. An invite does not let a person back in whose membership was deactivated, nor does
+ * it set them a password, which would work in the Account's other Environments.
  * @throws DomainError invite.link_invalid
  */
 export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
@@ -74,8 +76,8 @@ export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Prom
 }
 
 /**
- * What is missing of the person: nothing of one who has proved the address, whatever they sign in with. A password of one who
- * has not was set by whoever made the Identity, and who that is nobody knows.
+ * Returns what the person still has to enter: nothing if they have proved the address, whatever they sign in with. If
+ * they have not, nobody knows who created the Identity and set its password.
  */
 export function needsOf(
   { isProved }: Pick<Invited, 'isProved'>,
@@ -85,20 +87,20 @@ export function needsOf(
   return { asksNames, asksPassword: asksNames && passwordLoginEnabled };
 }
 
-/** What people are told of an invite. */
+/** What pages and mails show of an invite. */
 export interface Told {
   accountName: string;
   applicationName: string;
   environmentName: string;
   organizationName: string | null;
-  /** Where it leads, as people call it. */
+  /** The name of the place that the invite leads into. */
   placeName: string;
-  /** Who asks; where that is no person, the Account. */
+  /** The name of the person who invites, or else that of the Account, or of the Application for its directory. */
   inviter: string;
   settings: EnvironmentSettings;
 }
 
-/** @throws DomainError invite.link_invalid where the organization is gone */
+/** @throws DomainError invite.link_invalid if the organization was deleted */
 export async function toldOf(tx: EntityManager, invite: IdentityInvite): Promise<Told> {
   const { accountId, environmentId, organizationId, intent } = invite;
   const { name: accountName } = await tx.findOneByOrFail(Account, { id: accountId });
@@ -122,7 +124,7 @@ export async function toldOf(tx: EntityManager, invite: IdentityInvite): Promise
   };
 }
 
-/** Of the person who asks; null for an API key, and for one who is gone or has told no name. */
+/** Returns the name of the person who invites; null for an API key, a deleted person, or one without a name. */
 async function nameOf(tx: EntityManager, { accountId, invitedByType, invitedBy: id }: IdentityInvite) {
   if (invitedByType === 'api_key') return null;
   const person =
