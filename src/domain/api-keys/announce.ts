@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 
-/** On which every api process hears that what it keeps of API keys is old. */
+/** The channel that tells every api process to forget the API keys that it has cached. */
 export const apiKeysChannel = 'gatehouse_api_keys';
 
-/** Tells them so with the commit of the caller's transaction: keys were changed, or went with what they belonged to. */
+/** Notifies them when the caller's transaction commits. Call it if keys were changed, or deleted with their owner. */
 export const announceApiKeys = async (tx: EntityManager): Promise<void> => {
   await tx.query(`select pg_notify($1, '')`, [apiKeysChannel]);
 };

@@ -34,15 +34,18 @@ export type ApiKeyPage = PageRequest<'created_at' | 'name'> & { clientId?: strin
 export interface ApiKeyManagement {
   list(scope: EnvironmentScope, page: ApiKeyPage): Promise<Page<ApiKey>>;
   get(scope: EnvironmentScope, id: string): Promise<ApiKey>;
-  /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant, validation.failed, environment.not_found */
+  /**
+   * Creates a key and returns its secret, which is never shown again.
+   * @throws DomainError api_key.cannot_grant, validation.failed, environment.not_found
+   */
   create(scope: EnvironmentScope, creator: Caller, input: NewApiKey): Promise<{ apiKey: ApiKey; secret: string }>;
   /**
-   * Switches a key off or on; off counts from the next request, and who switches one on gives what it may do.
+   * Switches a key off, from the next request on, or on, which grants what the key may do.
    * @throws DomainError api_key.not_found, api_key.cannot_grant
    */
   setActive(scope: EnvironmentScope, caller: Caller, id: string, isActive: boolean): Promise<ApiKey>;
   /**
-   * Gives a key a new secret, answered here and never again; the old one works for `overlapSeconds` more.
+   * Gives a key a new secret and returns it, which is never shown again; the old one works for `overlapSeconds` more.
    * @throws DomainError api_key.not_found, api_key.cannot_grant, api_key.expired
    */
   rotate(
@@ -56,15 +59,16 @@ export interface ApiKeyManagement {
 }
 
 /**
- * A `full` key is everything in its Environment, which no end user's role is, and changes the password of anybody in the Account
- * (docs/decisions/0019): an administrator whose role counts in a part of it gives none.
+ * Whether a caller may grant a `full` key. It may do everything in its Environment, which no end user's role allows,
+ * and change the password of anybody in the Account (docs/decisions/0019), so a role in a part of the Account does not
+ * suffice.
  */
 function holdsEverything(caller: Caller): boolean {
   if (caller.type === 'platform_admin') return reachOf(caller.roles, 'env_api_keys.manage') === null;
   return caller.type === 'api_key' && caller.accessMode === 'full';
 }
 
-/** A key that could do nothing, or more than its scopes say, is a mistake. @throws DomainError validation.failed */
+/** Refuses a key that could do nothing, or more than its scopes say. @throws DomainError validation.failed */
 function assertUsable({ accessMode, scopes, expiresAt }: NewApiKey, now: Date): void {
   if (accessMode === 'scoped' && scopes.length === 0)
     throw invalidField('scopes', 'required', 'at least one is required for a `scoped` key');
@@ -83,7 +87,7 @@ export interface ApiKeyManagementDeps {
   db: Db;
   evaluation: Evaluation;
   now: Clock;
-  /** Told after a change of a key that was there; the other processes hear of it by its announcement. */
+  /** Called after an existing key was changed; other processes are notified by its announcement. */
   onChanged?: () => void;
 }
 
@@ -94,8 +98,9 @@ export function createApiKeyManagement({
   onChanged = () => {},
 }: ApiKeyManagementDeps): ApiKeyManagement {
   /**
-   * Callers can only grant what they hold themselves (contract §5). An end user would else give by a key of their own what they may not
-   * give: keys hold what the application has registered, too.
+   * Callers can only grant what they hold themselves (contract §5). An end user also has to hold what `beyondScopes`
+   * returns: a key holds the permissions that the application has registered, too, so they could otherwise give with it
+   * what they may not give.
    */
   async function assertMayGrant(
     scope: EnvironmentScope,
@@ -167,7 +172,7 @@ export function createApiKeyManagement({
       change(scope, async (tx) => {
         const apiKey = await lock(tx, scope, id);
         if (apiKey.isActive === isActive) return apiKey;
-        // One may be switched off because its secret is in the wrong hands.
+        // Somebody may have switched the key off because its secret is in the wrong hands.
         if (isActive) await assertMayGrant(scope, caller, apiKey);
         await tx.update(ApiKey, { ...within(scope), id }, { isActive });
         await announceApiKeys(tx);
@@ -178,9 +183,9 @@ export function createApiKeyManagement({
     rotate: (scope, caller, id, overlapSeconds) =>
       change(scope, async (tx) => {
         const apiKey = await lock(tx, scope, id);
-        // Whoever is given the secret is given what the key may do.
+        // The new secret grants the caller everything that the key may do.
         await assertMayGrant(scope, caller, apiKey);
-        // A new secret would never work: it ends when the key does.
+        // A new secret would never work: it expires with the key.
         if (apiKey.expiresAt && apiKey.expiresAt <= now()) throw new DomainError('api_key.expired');
         const { type } = await tx.findOneByOrFail(Environment, { accountId: scope.accountId, id: scope.environmentId });
         const { key, secret, preview } = newApiKey(type, apiKey.clientId);

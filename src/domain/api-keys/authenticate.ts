@@ -15,9 +15,12 @@ export interface AuthenticatedApiKey {
 }
 
 export interface ApiKeys {
-  /** The key's place and rights, as the database had them at most a second ago: a key that is stopped stops everywhere. */
+  /**
+   * Returns the key's place and rights, as the database had them at most a second ago: a revoked key stops working
+   * everywhere.
+   */
   authenticate(key: string): Promise<AuthenticatedApiKey | null>;
-  /** Forgets what was read, because keys were changed. */
+  /** Clears the cache because keys were changed. */
   forget(): void;
 }
 
@@ -44,7 +47,7 @@ interface Row {
   previous_secret_expires_at: Date | null;
 }
 
-/** Contract §5: at most one second old where a process keeps it. */
+/** Contract §5: what a process caches is at most one second old. */
 const keptFor = seconds(1);
 const keptAtMost = 1000;
 
@@ -58,7 +61,7 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
     kept.delete(clientId);
     if (kept.size >= keptAtMost) kept.clear();
     kept.set(clientId, { at, row });
-    // Unknown ids and failures are not remembered: they would push out what is.
+    // Unknown ids and failures are not cached: they would displace known keys.
     const drop = () => kept.get(clientId)?.row === row && kept.delete(clientId);
     row.then((result) => result ?? drop(), drop);
     return row;
@@ -72,12 +75,12 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
       const hash = hashSecret(parts.secret);
       let row = await find(parts.clientId, at.getTime());
       if (row && !matches(row, hash, at)) {
-        // A secret that is newer than what was kept must work from its first use.
+        // A secret that is newer than the cached row must work from its first use.
         kept.delete(parts.clientId);
         row = await find(parts.clientId, at.getTime());
       }
       if (!row || !matches(row, hash, at)) return null;
-      // At most once a minute (contract §2), so that a busy key does not write at every call.
+      // At most once a minute (contract §2), so that a busy key does not cause a write at every call.
       if (!row.last_used_at || at.getTime() - row.last_used_at.getTime() > minutes(1)) {
         row.last_used_at = at;
         await db.statement(touchStatement, [row.id, at]);
@@ -96,7 +99,7 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
   };
 }
 
-/** Whether it is the key's secret, or the one from before its rotation while that still works. */
+/** Whether the hash is that of the key's secret, or of the one before its rotation while that still works. */
 function matches(row: Row, hash: Buffer, at: Date): boolean {
   if (row.expires_at !== null && row.expires_at <= at) return false;
   const isCurrent = equalInConstantTime(row.secret_hash, hash);

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Permission } from '../access/permissions.js';
 
-/** By these a key gives roles, or takes over people who hold some. */
+/** With these scopes a key can give roles, or take over people who hold roles. */
 const reaching: ReadonlySet<string> = new Set<Permission>([
   'rbac.assign_roles',
   'rbac.manage_roles',
@@ -15,8 +15,8 @@ const registeredStatement = {
 };
 
 /**
- * What a key with these scopes has to do with beside them: no scope names the permissions that the application has registered, and a
- * key deals with all of them (docs/decisions/0017).
+ * Returns the permissions beyond its scopes that a key with these scopes reaches: no scope names those that the
+ * application has registered, and a key holds all of them (docs/decisions/0017).
  */
 export async function beyondScopes(
   db: Pick<Db, 'statement'>,

@@ -3,7 +3,10 @@ import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** A new key, `ghk_<live|test>_<client_id>_<secret><checksum>` (contract §2), or a new secret of one that is there. */
+/**
+ * Returns a new key, `ghk_<live|test>_<client_id>_<secret><checksum>` (contract §2), or a new secret of an existing
+ * one.
+ */
 export function newApiKey(
   environmentType: 'development' | 'production',
   clientId: string = base62(randomBytes(12), 17),
@@ -15,14 +18,14 @@ export function newApiKey(
   return { key, clientId, secret, preview: `ghk_${kind}_…${key.slice(-4)}` };
 }
 
-/** The parts of a presented key; null for anything that is none, told from its checksum without asking the database. */
+/** Returns the parts of a presented key; null for anything else, which the checksum shows without a database query. */
 export function parseApiKey(key: string): { clientId: string; secret: string } | null {
   const match = /^(ghk_(?:live|test)_([0-9A-Za-z]{17})_([0-9A-Za-z]{43}))([0-9A-Za-z]{6})$/.exec(key);
   if (!match || checksum(match[1] as string) !== match[4]) return null;
   return { clientId: match[2] as string, secret: match[3] as string };
 }
 
-// Lets a secret scanner tell a real key from a look-alike, and saves a look-up for a mistyped one.
+// Lets a secret scanner tell a real key from a look-alike, and saves a query for a mistyped one.
 function checksum(text: string): string {
   let digits = '';
   for (let number = crc32(text); digits.length < 6; number = Math.floor(number / 62))

@@ -12,9 +12,9 @@ export interface AddedApplication {
 }
 
 /**
- * Adds an Application with its Development and Production Environments, in the caller's transaction: the first one of an
- * Account and every later one alike.
- * @throws DomainError application.slug_taken for a slug that was asked for
+ * Adds an Application with its Development and Production Environments, in the caller's transaction, whether or not it
+ * is the first one of the Account.
+ * @throws DomainError application.slug_taken for a requested slug
  */
 export async function addApplication(
   tx: EntityManager,
@@ -25,7 +25,7 @@ export async function addApplication(
     taken: 'application.slug_taken',
     async insert(slug) {
       const row: Application = { id: uuidv7(), accountId, name: naming.name, slug, createdAt: now, updatedAt: now };
-      // A clash must not abort the transaction, as the unique index's error would.
+      // A taken slug must not abort the transaction, as the error of the unique index would.
       const { raw } = await tx
         .createQueryBuilder()
         .insert()

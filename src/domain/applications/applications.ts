@@ -18,23 +18,26 @@ import { holdOpen } from '../standing-account.js';
 import { addApplication } from './add.js';
 
 export interface Applications {
-  /** Those that are reached, and those with an Environment or a node that is. */
+  /** Returns the Applications within reach, and those with an Environment or a node within reach. */
   list(scope: AccountScope, reach: Reach, page: PageRequest<keyof typeof columns>): Promise<Page<Application>>;
   /** @throws DomainError application.not_found */
   get(scope: ApplicationScope): Promise<Application>;
-  /** With its Development and Production Environments. @throws DomainError application.slug_taken, application.limit_reached */
+  /**
+   * Creates an Application with its Development and Production Environments.
+   * @throws DomainError application.slug_taken, application.limit_reached
+   */
   create(scope: AccountScope, naming: Naming): Promise<Application>;
   /** @throws DomainError application.not_found, application.slug_taken */
   update(scope: ApplicationScope, changes: Partial<Naming>): Promise<Application>;
   /**
-   * Ends it with its Environments and everything in them, which processes delete; see `removals`.
-   * @param confirm its slug, as whoever deletes it typed it
+   * Ends an Application with its Environments and everything in them, which processes delete; see `removals`.
+   * @param confirm the Application's slug, as the person who deletes it typed it
    * @throws DomainError application.not_found, application.confirmation_required
    */
   remove(scope: ApplicationScope, confirm: string | undefined): Promise<void>;
 }
 
-/** Of an Account: a sign-in to the Portal answers with all of them. */
+/** How many an Account can have: a sign-in to the Portal returns all of them. */
 const mostApplications = 1_000;
 
 const columns = {
@@ -43,7 +46,7 @@ const columns = {
   slug: ['application.slug', 'application.id'],
 };
 
-/** The products of an Account (contract §6). */
+/** Manages the Applications of an Account, its products (contract §6). */
 export function createApplications({ db, now }: { db: Db; now: Clock }): Applications {
   return {
     list: ({ accountId }, reach, page) =>

@@ -6,19 +6,22 @@ import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 
-/** The client that asks, by the id of its row. */
+/** The OAuth client, by the id of its row. */
 type OfClient = EnvironmentScope & { id: string };
 
 export interface Consents {
-  /** Whether the person has allowed the client all of a scope, an empty one included. */
+  /** Whether the person has consented to every value of the client's scope. An empty scope needs a consent, too. */
   cover(client: OfClient, identityId: string, scope: readonly string[]): Promise<boolean>;
-  /** Adds to what the person has allowed it. @throws DomainError auth.invalid_credentials, when they have left meanwhile */
+  /**
+   * Adds a scope to the person's consent.
+   * @throws DomainError auth.invalid_credentials if their membership has ended
+   */
   give(client: OfClient, identityId: string, scope: readonly string[]): Promise<void>;
 }
 
 /**
- * Waits for whoever takes it back at this moment: what was issued before is ended by them, and whoever asks after finds none
- * (`withdrawConsent`). Found by its key, whatever the planner believes of the table.
+ * Waits for a concurrent withdrawal (`withdrawConsent`), which ends everything that was issued before it; a later
+ * request finds no consent. `offset 0` makes PostgreSQL find the row by its key, whatever the planner's statistics say.
  */
 const findStatement = {
   name: 'find_consent',
@@ -27,7 +30,7 @@ select scope from (select * from consents where identity_id = $1 and oauth_clien
 where account_id = $3 and environment_id = $4`,
 };
 
-/** Nothing is left behind by somebody whose membership ends at this moment. */
+/** Inserts only while the membership exists, and locks it, so that no consent outlives it. */
 const giveText = `
 insert into consents as kept (identity_id, oauth_client_id, account_id, environment_id, scope, created_at, updated_at)
 select identity_id, $2, account_id, environment_id, $5::text[], $6::timestamptz, $6
@@ -36,7 +39,7 @@ on conflict (identity_id, oauth_client_id) do update
   set scope = array(select unnest(kept.scope) union select unnest(excluded.scope)), updated_at = excluded.updated_at
 returning 1`;
 
-/** What people have allowed the clients that have to ask them (`consent_required`; OpenID Connect Core 3.1.2.4). */
+/** The consents of people to clients that have to ask them (`consent_required`; OpenID Connect Core 3.1.2.4). */
 export function createConsents({ db, now }: { db: Db; now: Clock }): Consents {
   return {
     async cover({ id, accountId, environmentId }, identityId, scope) {
@@ -64,7 +67,7 @@ export function createConsents({ db, now }: { db: Db; now: Clock }): Consents {
 }
 
 /**
- * Takes a consent back, before the caller's transaction ends what it had led to.
+ * Withdraws a consent, before the caller's transaction ends what was issued on it.
  * @returns whether there was one
  */
 export async function withdrawConsent(

@@ -17,13 +17,13 @@ export interface DomainChecksDeps {
   dns: Dns;
   now: Clock;
   schedule: DomainSchedule;
-  /** Looks of one Account that this process makes at once. */
+  /** How many look-ups for one Account this process makes at once. */
   ofAccount?: number;
 }
 
-/** What the process of a claim does next: looks again at `nextCheckAt`, or ends. */
+/** What the process of a claim does next: looks again at `nextCheckAt`, or ends if that is null. */
 export interface DomainLook {
-  /** `released`: the claim is gone. */
+  /** `released`: the claim was deleted. */
   status: SsoDomainStatus | 'released';
   nextCheckAt: string | null;
 }
@@ -32,11 +32,11 @@ export type DomainChecks = ReturnType<typeof createDomainChecks>;
 
 const released: DomainLook = { status: 'released', nextCheckAt: null };
 
-/** Looks whether the zones of claimed domains have their records, and lets the rows follow (contract §8). */
+/** Checks whether the zones of claimed domains have their records, and updates the claims accordingly (contract §8). */
 export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: DomainChecksDeps) {
   const shares = createShares(ofAccount);
 
-  /** Under the lock on its row, which is what is changed. @param first what is locked before it */
+  /** Changes a claim under the lock on its row. @param first takes locks that come before that one */
   const change = (
     id: string,
     work: (tx: EntityManager, claim: SsoDomain) => Promise<unknown>,
@@ -51,12 +51,12 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
     });
 
   return {
-    /** Where the claim stands, without a look at the zone. */
+    /** Returns the claim's status without a look at the zone. */
     read: (id: string): Promise<DomainLook> => change(id, async () => {}),
 
     /**
-     * Asks the zone now, outside of any transaction, and has the row follow. Repeating it is harmless. Servers that keep silent
-     * take seconds: an Account that has many of them waits for its own, and nobody else does.
+     * Queries the zone now, outside of any transaction, and updates the row. Repeating it is harmless. Name servers
+     * that do not respond take seconds, so an Account with many of them has to wait, but no other Account does.
      */
     async check(id: string): Promise<DomainLook> {
       const claim = await db.transaction('system', (tx) => tx.findOneBy(SsoDomain, { id }));
@@ -71,20 +71,20 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
         change(
           id,
           async (tx, current) => {
-            // One that was ended while the zone was asked stays so, until somebody claims it anew or has it looked at.
+            // A claim that failed during the query stays failed until somebody claims the domain or verifies it again.
             if (current.status === 'failed' && !wasFailed) return;
             await settle(tx, current, seen, { at: now(), schedule, heldByAnother });
           },
           async (tx) => wasFailed && takeTurns(tx, claim.accountId),
         );
-      // Two that are found at once are told apart by an index, and nobody sees the rows of another Account.
+      // A unique index decides between two claims that are found at once; neither Account sees the other's rows.
       return follow({ heldByAnother: false }).catch((error: unknown) => {
         if (!isHeld(error)) throw error;
         return follow({ heldByAnother: true });
       });
     },
 
-    /** Ends it for an operator's reason; of one that has ended, only how. */
+    /** Ends the claim for an operator's reason, unless it has failed already. Returns its status. */
     cancel: (id: string): Promise<DomainLook> =>
       change(id, async (tx, claim) => {
         if (claim.status !== 'failed') await failClaim(tx, claim, 'cancelled_by_operator', now());
@@ -92,7 +92,7 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
   };
 }
 
-/** Some other time soon, and not all that wait at once. */
+/** Postpones the look-up by a random 30 to 60 seconds, so that those that wait are not repeated all at once. */
 const putOff = async (tx: EntityManager, claim: SsoDomain, at: Date): Promise<void> => {
   if (claim.nextCheckAt) await update(tx, claim, { nextCheckAt: after(at, seconds(30 + 30 * Math.random())) });
 };
@@ -108,11 +108,11 @@ const lookOf = ({ status, nextCheckAt }: SsoDomain): DomainLook => ({
 interface Settling {
   at: Date;
   schedule: DomainSchedule;
-  /** The domain is verified for somebody else. */
+  /** Whether the domain is verified for another claimant. */
   heldByAnother: boolean;
 }
 
-/** Has the row follow what was seen. */
+/** Updates the claim according to the result. */
 async function settle(tx: EntityManager, claim: SsoDomain, seen: Seen, settling: Settling): Promise<void> {
   const { at, heldByAnother } = settling;
   const looked: Partial<SsoDomain> = { lastCheckedAt: at };
@@ -132,7 +132,7 @@ async function settle(tx: EntityManager, claim: SsoDomain, seen: Seen, settling:
   await update(tx, claim, { ...looked, failureReason: reason, nextCheckAt });
 }
 
-/** One that had failed is one more of those that are open: where there is no room for it, it stays as it is. */
+/** Verifies a claim. A failed one becomes open again, which the quota has to allow; otherwise it stays as it is. */
 async function verify(tx: EntityManager, claim: SsoDomain, looked: Partial<SsoDomain>, { at, schedule }: Settling) {
   if (claim.status === 'failed' && !(await hasRoom(tx, claim))) return;
   const isNew = claim.status !== 'verified';
@@ -150,7 +150,7 @@ async function verify(tx: EntityManager, claim: SsoDomain, looked: Partial<SsoDo
   if (isNew) await recordDomainEvent(tx, 'sso.domain.verified', claim, { previous_status: claim.status });
 }
 
-/** A verified one was not found this time; it lapses when that has gone on for too long. */
+/** Handles a verified claim whose record was not found this time; it lapses when that lasts for too long. */
 async function miss(
   tx: EntityManager,
   claim: SsoDomain,
@@ -170,7 +170,7 @@ async function miss(
   await lapseEmail(tx, claim, { eventId, now: at });
 }
 
-/** Nobody looks for it any more. One that had ended already says only how the latest look was. */
+/** Ends a claim, which is not looked up any more. If it had failed already, records only the result of this look-up. */
 async function end(
   tx: EntityManager,
   claim: SsoDomain,

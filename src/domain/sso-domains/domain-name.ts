@@ -4,13 +4,13 @@ import { domainToUnicode } from 'node:url';
 import { parse } from 'tldts';
 import { DomainError, type ErrorCode } from '../errors.js';
 
-/** Kept by hand beside the list, which knows many more. */
+/** Public email providers that the list lacks. */
 const alsoPublic = ['duck.com', 'fastmail.com', 'posteo.de', 'tuta.com', 'tuta.io', 'tutanota.com', 'tutanota.de'];
-/** On the list, and nobody's: for documents and tests (RFC 2606 §3). */
+/** On the list, but of no provider: reserved for documentation and tests (RFC 2606 §3). */
 const nobodys = ['example.com', 'example.net', 'example.org'];
 
 let providers: Set<string> | undefined;
-/** Read with the first claim: most processes see none. */
+/** Returns the public email providers. Read at the first claim, since most processes handle none. */
 const publicProviders = (): Set<string> => {
   if (providers) return providers;
   const listed: string[] = createRequire(import.meta.url)('email-providers/all.json');
@@ -19,23 +19,23 @@ const publicProviders = (): Set<string> => {
   return providers;
 };
 
-/** As long as a name can be in DNS, less what the place of the record adds to it. */
+/** The maximum length of a DNS name, less the prefix that the record adds. */
 const longest = 253 - '_svc-verification.'.length;
 const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
-/** Later versions of Node's URLs take A-labels that stand for nothing (RFC 5890 §2.3.2.1), and leave them as they are. */
+/** Whether an A-label is invalid (RFC 5890 §2.3.2.1): later versions of Node accept those in URLs, and keep them. */
 const standsForNothing = (one: string): boolean => one.startsWith('xn--') && /^\p{ASCII}*$/u.test(domainToUnicode(one));
 
 /**
- * The domain in what somebody has typed or pasted: a host, or a URL with one. In A-labels (UTS #46) and lower case, without a
- * dot at its end and without `www.`.
- * @returns null where there is none
+ * Returns the domain in what somebody typed or pasted, a host or a URL with one: in A-labels (UTS #46) and lower case,
+ * without a trailing dot and without `www.`.
+ * @returns null if there is none
  */
 export function domainIn(text: string): string | null {
   const pasted = text.trim();
   const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(pasted) ? pasted.replace(/^[^:]+/, 'http') : `http://${pasted}`;
   if (pasted === '' || /[\s\p{Cc}]/u.test(pasted) || !URL.canParse(address)) return null;
   const { hostname, username, password } = new URL(address);
-  if (username || password) return null; // a mail address, or something that is to look like another host
+  if (username || password) return null; // an email address, or a URL made to look like another host
   const domain = hostname.replace(/\.$/, '').replace(/^(www\.)+(?=.+\.)/, '');
   if (isIP(domain) || domain.startsWith('[') || domain.length > longest) return null;
   const labels = domain.split('.');
@@ -43,13 +43,13 @@ export function domainIn(text: string): string | null {
 }
 
 /**
- * The domain that somebody claims.
+ * Returns the domain that somebody wants to claim.
  * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider
  */
 export function claimableDomain(text: string): string {
   const domain = domainIn(text);
   if (!domain) throw refusal('sso_domain.malformed', 'is not a domain such as acme.com');
-  // What registries and hosters hand out names below: nobody owns all of it.
+  // Registries and hosting providers give out names below a public suffix: nobody owns all of it.
   const { domain: registrable } = parse(domain, { allowPrivateDomains: true, validateHostname: false });
   if (!registrable) throw refusal('sso_domain.public_suffix', 'is a public suffix');
   if (publicProviders().has(domain) || publicProviders().has(registrable))

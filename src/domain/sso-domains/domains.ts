@@ -27,12 +27,12 @@ export interface SsoDomainsDeps {
   schedule: DomainSchedule;
   checks: Pick<DomainChecks, 'check'>;
   processes: Pick<RunningProcesses, 'describe'> & {
-    /** Has the claim's process look now. @throws DomainError service.unavailable soon: whoever asks can look for themselves */
+    /** Has the claim's process look now. @throws DomainError service.unavailable, soon: the caller can look instead */
     checkDomain(input: ReturnType<typeof ssoDomainInput>): Promise<DomainLook>;
   };
 }
 
-/** Whose claims: the Account's own, or those of an organization of an Environment. */
+/** The owner of claims: the Account itself, or an organization of an Environment. */
 export type Claimant =
   | { scope: AccountScope; organizationId: null }
   | { scope: EnvironmentScope; organizationId: string };
@@ -49,9 +49,9 @@ const columns: Record<SsoDomainSort, string[]> = {
 
 export type SsoDomains = ReturnType<typeof createSsoDomains>;
 
-/** Claims of domains: made, read, looked at now, and given up (specification, "SSO domain claim"). */
+/** Creates, reads, verifies and deletes claims of domains (specification, "SSO domain claim"). */
 export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDomainsDeps) {
-  /** Before a failed one begins anew. */
+  /** Waits until the process of a failed claim has stopped, before the claim begins again. */
   const letFailedStop = async (claim: SsoDomain): Promise<void> => {
     if (claim.status !== 'failed') return;
     const wasCancelled = claim.failureReason === 'cancelled_by_operator';
@@ -75,11 +75,12 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     get: (of: Claimant, domain: string): Promise<SsoDomain> => db.transaction(of.scope, (tx) => find(tx, of, domain)),
 
     /**
-     * Says that a domain is theirs. Whoever has said so before gets the same claim with the same token; a failed one is looked
-     * for anew.
+     * Claims a domain. A claimant who has claimed it before gets the same claim with the same token; a failed claim
+     * begins again.
      * @param text a host, or a URL with one
-     * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider, sso_domain.limit_reached,
-     *   organization.not_found; service.unavailable while the process of one that was cancelled stops
+     * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider,
+     *   sso_domain.limit_reached, organization.not_found; service.unavailable while the process of a cancelled claim
+     *   stops
      */
     async claim(of: Claimant, caller: Caller, text: string): Promise<SsoDomain> {
       const { domain, before } = await db.transaction(of.scope, async (tx) => {
@@ -106,13 +107,14 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     },
 
     /**
-     * Has the zone asked now, by the claim's process. While that cannot answer, it is done here: the row decides.
-     * A failed one that is found is one more of those that are open.
-     * @throws DomainError organization.not_found, sso_domain.not_found, sso_domain.limit_reached; service.unavailable while the
-     *   process of one that was cancelled stops
+     * Has the claim's process query the zone now. If the process is unavailable, this request does it: the row decides.
+     * A failed claim whose record is found is open again, and counts towards the limit.
+     * @throws DomainError organization.not_found, sso_domain.not_found, sso_domain.limit_reached; service.unavailable
+     *   while the process of a cancelled claim stops
      */
     async verify(of: Claimant, domain: string): Promise<SsoDomain> {
-      // Before the look, so that none is made in vain, and after it: others may have taken the room meanwhile.
+      // The limit is checked before the look-up, which would be in vain, and after it, as other claims may have reached
+      // it.
       const read = () =>
         db.transaction(of.scope, async (tx) => {
           const found = await find(tx, of, domain);
@@ -123,13 +125,13 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       await letFailedStop(claim);
       await processes.checkDomain(ssoDomainInput(claim)).catch(async (error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
-        await letFailedStop(await read()); // the answer may be missing since somebody has cancelled it meanwhile
+        await letFailedStop(await read()); // it may be unavailable because somebody has cancelled it
         return checks.check(claim.id);
       });
       return read();
     },
 
-    /** Gives it up: whoever else has proved the domain can have it at once. @throws DomainError as `get` */
+    /** Deletes the claim: another claimant who proves the domain can have it at once. @throws DomainError as `get` */
     remove: (of: Claimant, domain: string): Promise<void> =>
       db.transaction(of.scope, async (tx) => {
         await releaseClaim(tx, await find(tx, of, domain, { lock: true }));
@@ -169,7 +171,7 @@ async function assertThere(tx: EntityManager, { scope, organizationId }: Claiman
   if (organizationId !== null) await findOrganization(tx, scope, organizationId);
 }
 
-/** With `lock`, it stays as it is. @throws DomainError organization.not_found, sso_domain.not_found */
+/** Returns a claim; with `lock`, locks its row. @throws DomainError organization.not_found, sso_domain.not_found */
 async function find(tx: EntityManager, of: Claimant, text: string, { lock = false } = {}): Promise<SsoDomain> {
   await assertThere(tx, of);
   const query = claimsOf(tx, of).andWhere('claim.domain = :domain', { domain: domainIn(text) });

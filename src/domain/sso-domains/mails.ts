@@ -12,7 +12,7 @@ interface Person {
   firstName: string | null;
 }
 
-/** Tells by mail that a domain is verified no more, after the commit. The mail's words come from its event. */
+/** Queues the mail that a domain is not verified any more, sent after the commit. The event identifies the claim. */
 export async function lapseEmail(
   tx: EntityManager,
   { id, accountId, environmentId }: SsoDomain,
@@ -28,7 +28,7 @@ export async function lapseEmail(
   await queueEmail(tx, { ...mail, accountId, ...(environmentId && { environmentId }) }, now);
 }
 
-/** What the mail says. Null once it is not so any more: the claim was given up, is verified again, or has failed. */
+/** The content of the mail. Null if the claim has been deleted, is verified again, or has failed. */
 export const domainMails = () =>
   ({
     'sso-domain-lapsed': async (tx, eventId) => {
@@ -50,7 +50,7 @@ export const domainMails = () =>
     },
   }) satisfies Partial<EmailSubjects>;
 
-/** Who claimed it, as long as they have to do with it still. */
+/** Returns the person who claimed the domain, if they are still a member of the Account or the Environment. */
 async function claimantOf(tx: EntityManager, claim: SsoDomain): Promise<Person | undefined> {
   const { claimedByType, claimedBy, accountId, environmentId } = claim;
   if (claimedByType === 'api_key') return undefined;

@@ -5,7 +5,7 @@ import type { EventAction } from '../events/catalogue.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 
-/** What the process of a claim is told. */
+/** Returns the input of a claim's process. */
 export const ssoDomainInput = (
   { id, accountId, environmentId }: Pick<SsoDomain, 'id' | 'accountId' | 'environmentId'>,
   news?: ProcessInput<'ssoDomainVerification'>['news'],
@@ -13,7 +13,9 @@ export const ssoDomainInput = (
 
 type DomainEvent = Extract<EventAction, `sso.domain.${string}`>;
 
-/** Writes what happened to a claim. Its domain is no secret and no person: the token and who claimed are left out. */
+/**
+ * Records what happened to a claim. Its domain is neither secret nor personal; the token and the claimant are left out.
+ */
 export async function recordDomainEvent(
   tx: EntityManager,
   action: DomainEvent,
@@ -29,14 +31,16 @@ export async function recordDomainEvent(
   });
 }
 
-/** Gives up a claim that the caller holds: whoever else has proved the domain can have it, and its process ends. */
+/**
+ * Deletes a claim that the caller has locked, and ends its process: another claimant who proves the domain can have it.
+ */
 export async function releaseClaim(tx: EntityManager, claim: SsoDomain): Promise<void> {
   await tx.delete(SsoDomain, { accountId: claim.accountId, id: claim.id });
   await recordDomainEvent(tx, 'sso.domain.deleted', claim, { previous_status: claim.status });
   await startLater(tx, 'ssoDomainVerification', ssoDomainInput(claim, 'released'));
 }
 
-/** Ends a claim for an operator's reason, in the caller's transaction: nobody looks for it, and it verifies nothing any more. */
+/** Marks a claim as failed, in the caller's transaction: it is not looked up any more, and verifies nothing. */
 export async function failClaim(
   tx: EntityManager,
   claim: SsoDomain,
@@ -54,13 +58,14 @@ export async function failClaim(
   await recordDomainEvent(tx, 'sso.domain.failed', claim, { reason, previous_status: claim.status });
 }
 
-/** Has a failed claim looked for anew, in the caller's transaction, as long as a new one. Its token stays. */
+/** Makes a failed claim pending again, for as long as a new one, in the caller's transaction. Its token stays. */
 export async function beginAnew(
   tx: EntityManager,
   { id }: Pick<SsoDomain, 'id'>,
   times: Pick<SsoDomain, 'startedAt' | 'failsAt' | 'nextCheckAt'>,
 ): Promise<void> {
-  const looked = { verifiedAt: null, lastCheckedAt: null, lastFoundAt: null }; // of the claim before: nothing was found for this one yet
+  // Results of the earlier claim do not apply to this one.
+  const looked = { verifiedAt: null, lastCheckedAt: null, lastFoundAt: null };
   const begun = { status: 'pending', failureReason: null, absentSince: null, endedAt: null, ...looked } as const;
   await tx.update(SsoDomain, { id, status: 'failed' }, { ...begun, ...times });
 }

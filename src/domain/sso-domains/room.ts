@@ -3,16 +3,19 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import { lockExclusively } from '../../platform/database/advisory-locks.js';
 import { DomainError } from '../errors.js';
 
-/** Claims that have not failed, of an Account for itself and of each organization. */
+/** Limits on claims that have not failed, for an Account itself and for each organization. */
 const mostClaims = { account: 200, organization: 50 };
 
-/** Before any claim is locked that may become one more: two of one domain are one, and the limit is exact. */
+/**
+ * Serializes an Account's changes that may open another claim, before any claim is locked: two requests for one domain
+ * make one claim, and the limit is exact.
+ */
 export const takeTurns = (tx: EntityManager, accountId: string): Promise<void> =>
   lockExclusively(tx, `sso-domains/${accountId}`);
 
 type Claimed = Pick<SsoDomain, 'accountId' | 'organizationId'>;
 
-/** Whether there can be one more. Each is looked for again and again. */
+/** Whether the limit allows another claim. It exists since every open claim is looked up again and again. */
 export async function hasRoom(tx: EntityManager, { accountId, organizationId }: Claimed): Promise<boolean> {
   const open = await tx.countBy(SsoDomain, {
     accountId,

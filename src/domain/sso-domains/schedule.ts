@@ -2,20 +2,20 @@ import type { SsoDomain } from '../../../entities/sso-domain.js';
 import { after, hours } from '../../platform/clock.js';
 import type { Seen } from './challenge.js';
 
-/** When claims are looked at, in milliseconds. */
+/** When claims are looked up, in milliseconds. */
 export interface DomainSchedule {
-  /** The pauses between two looks for a claim that is new; after the last one it fails. */
+  /** The pauses between look-ups of a new claim; after the last one it fails. */
   pauses: readonly number[];
-  /** Between two looks at one that is verified, or has been. */
+  /** The pause between look-ups of a claim that is verified, or has been. */
   recheckMs: number;
-  /** For how long a verified one is missed before it lapses. */
+  /** How long the record of a verified claim may be missing before the claim lapses. */
   lapseAfterMs: number;
 }
 
-/** How long a claim is looked for in all. */
+/** Returns how long a new claim is looked up in total, in milliseconds. */
 export const lifeOf = ({ pauses }: Pick<DomainSchedule, 'pauses'>): number => pauses.reduce((sum, one) => sum + one, 0);
 
-/** The times of a claim that is looked for from now on. */
+/** Returns the times of a claim that begins at `startedAt`. */
 export const timesFrom = (
   startedAt: Date,
   schedule: Pick<DomainSchedule, 'pauses'>,
@@ -25,7 +25,9 @@ export const timesFrom = (
   nextCheckAt: nextLook({ startedAt }, schedule, { now: startedAt }),
 });
 
-/** The next look for a claim of which nothing was found: by the schedule, and not before everybody has forgotten that. */
+/**
+ * Returns the next look-up of a claim that was not found: by the schedule, but not while resolvers cache the absence.
+ */
 export function nextLook(
   { startedAt }: Pick<SsoDomain, 'startedAt'>,
   { pauses }: Pick<DomainSchedule, 'pauses'>,
@@ -40,7 +42,9 @@ export function nextLook(
   return new Date(notBefore); // the last one
 }
 
-/** The next look at a verified claim that was just looked at. A zone that is broken is looked at sooner. */
+/**
+ * Returns the next look-up of a verified claim that was just looked up; an hour later at most if the zone is broken.
+ */
 export function nextLookAtVerified(
   { absentSince }: Pick<SsoDomain, 'absentSince'>,
   { recheckMs, lapseAfterMs }: DomainSchedule,
@@ -53,8 +57,9 @@ export function nextLookAtVerified(
 }
 
 /**
- * Since when a verified claim that was not found just now is missed. A zone of which nothing can be learned is not missing anything; but where
- * nobody looked for as long as it takes to lapse, since no worker ran, being missed begins anew with this one, whatever it says.
+ * Returns since when the record of a verified claim, not found just now, has been missing. A zone that cannot be
+ * queried does not count as missing it. If no worker ran for as long as it takes to lapse, the absence begins with this
+ * look-up, whatever its result.
  */
 export function missedSince(
   { absentSince, nextCheckAt }: Pick<SsoDomain, 'absentSince' | 'nextCheckAt'>,
@@ -66,8 +71,9 @@ export function missedSince(
 }
 
 /**
- * Whether a verified claim has been missed for too long. A zone of which nothing can be learned takes ten times as long: a
- * broken name server is not somebody who took the record away, and yet nobody answers for the domain any more.
+ * Whether the record of a verified claim has been missing for too long. A zone that cannot be queried gets ten times as
+ * long: a broken name server does not mean that somebody removed the record, but nobody vouches for the domain any
+ * more.
  */
 export const hasLapsed = (
   { absentSince, lastFoundAt }: Pick<SsoDomain, 'absentSince' | 'lastFoundAt'>,
