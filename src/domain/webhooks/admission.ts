@@ -2,17 +2,17 @@ import { minutes, seconds } from '../../platform/clock.js';
 import { createShares } from '../../platform/shares.js';
 
 export interface AdmissionLimits {
-  /** Calls of one receiver at once: to begin with, and of one that has answered quickly again and again. */
+  /** Concurrent calls of one receiver: initially, and at most, after it has answered quickly again and again. */
   first: number;
   most: number;
-  /** Calls of all receivers of an Account together, half of what a worker makes at once. */
+  /** Concurrent calls of all receivers of an Account, half of what a worker makes at once. */
   ofAccount: number;
-  /** Calls of all slow receivers together, and of those of one Account. */
+  /** Concurrent calls of all slow receivers, and of the slow receivers of one Account. */
   slowTogether: number;
   slowOfAccount: number;
-  /** An answer that takes longer, in milliseconds, or none, makes a receiver a slow one. */
+  /** A receiver is slow if it takes longer than this, in milliseconds, whether or not it answers. */
   slowAfterMs: number;
-  /** Bounds of what a refused call is told to wait, in milliseconds. */
+  /** Bounds of the wait of a refused call, in milliseconds. */
   shortestWaitMs: number;
   longestWaitMs: number;
 }
@@ -28,11 +28,11 @@ export const admissionLimits: AdmissionLimits = {
   longestWaitMs: minutes(15),
 };
 
-/** Calls that take turns. */
+/** A group of calls that wait for each other's turn. */
 interface Crowd {
-  /** What one takes, in milliseconds, the latest ones above all. */
+  /** The usual duration of a call, in milliseconds; an average weighted towards the latest calls. */
   usualMs: number;
-  /** Up to when the turns of those are given away that were told to wait, in milliseconds of the clock. */
+  /** Until when all turns are assigned to refused calls, in milliseconds of the clock. */
   givenUntil: number;
 }
 interface Receiver extends Crowd {
@@ -44,7 +44,7 @@ interface Receiver extends Crowd {
 export type Entry =
   | {
       admitted: true;
-      /** @param answered whether the receiver did; null where it was not called after all, of which nothing is learned */
+      /** @param answered whether the receiver answered; null if it was not called, so that nothing is learned */
       leave(answered: boolean | null): void;
     }
   | { admitted: false; waitMs: number };
@@ -52,10 +52,11 @@ export type Entry =
 export type Admission = ReturnType<typeof createAdmission>;
 
 /**
- * Says in a worker which receivers may be called now, so that none of them takes the worker from the others. One that
- * answers quickly may be called more and more at a time; a slow or dead one only once, and all of those together have a
- * part of the worker. What has to wait, waits in its workflow and not in here, and is told when its turn may come: so a
- * receiver that is down with ten thousand deliveries costs one call and few questions. Nothing of it has to outlive the process.
+ * Decides in a worker which receivers may be called now, so that no receiver occupies the worker alone. A receiver that
+ * answers quickly gets more and more concurrent calls; a slow or dead one gets one, and all slow ones share a part of
+ * the worker. A refused call waits in its workflow, not here, and learns when its turn may come: a receiver that is
+ * down with ten thousand deliveries costs one call and few requests for admission. This state need not outlive the
+ * process.
  */
 export function createAdmission({
   limits = admissionLimits,
@@ -67,7 +68,7 @@ export function createAdmission({
   const receivers = new Map<string, Receiver>();
   const shares = createShares(limits.ofAccount);
   const slowShares = createShares(limits.slowOfAccount);
-  /** Of Accounts: those of all their receivers, and of the slow ones. */
+  /** Per Account: the calls of all its receivers, and those of its slow ones. */
   const crowds = new Map<string, Crowd>();
   let slowRunning = 0;
 
@@ -80,7 +81,9 @@ export function createAdmission({
     return receiver;
   }
 
-  /** A stranger begins anew, which costs little. Those known longest come first. */
+  /**
+   * Forgets idle receivers, those known longest first. A forgotten one starts with the defaults, which costs little.
+   */
   function forgetSome(): void {
     if (receivers.size < knownAtMost) return;
     for (const [id, { running }] of receivers) {
@@ -90,7 +93,7 @@ export function createAdmission({
     }
   }
 
-  /** What is not known yet is taken to be slow: a thousand new receivers that hang are not asked about again and again. */
+  /** An unknown crowd is assumed to be slow: calls of a thousand new receivers that hang do not ask again and again. */
   function crowdOf(key: string): Crowd {
     const known = crowds.get(key);
     if (known) return known;
@@ -101,13 +104,13 @@ export function createAdmission({
     return crowd;
   }
 
-  /** @param places how many calls of the crowd run at once */
+  /** Assigns the next turn and returns the wait until then. @param places how many calls of the crowd run at once */
   function turnIn(crowd: Crowd, places: number): number {
     const now = nowMs();
     crowd.givenUntil = Math.max(now, crowd.givenUntil) + crowd.usualMs / places;
     const waitMs = Math.max(crowd.givenUntil - now, limits.shortestWaitMs);
     if (waitMs < limits.longestWaitMs) return Math.ceil(waitMs);
-    crowd.givenUntil = now + limits.longestWaitMs; // or the first of an ended crowd would wait behind it
+    crowd.givenUntil = now + limits.longestWaitMs; // otherwise the first call after this crowd would wait behind it
     return Math.ceil(limits.longestWaitMs * (0.8 + 0.2 * Math.random()));
   }
 
@@ -117,9 +120,10 @@ export function createAdmission({
 
   return {
     /**
-     * Asks for a call of a receiver. Whoever was admitted leaves when it is over.
+     * Requests a call of a receiver. An admitted caller calls `leave` afterwards.
      * @param id of the subscription
-     * @param accountId whose share of the worker it is: a thousand new receivers that take their time are no slow ones yet
+     * @param accountId the Account whose share of the worker is used: a thousand new receivers may hang before any of
+     *   them is known to be slow
      */
     enter(id: string, accountId = id): Entry {
       const receiver = receiverOf(id);
@@ -148,14 +152,14 @@ export function createAdmission({
           const tookMs = nowMs() - begun;
           learn(receiver, tookMs);
           for (const key of countsAsSlow ? [all, slow] : [all]) {
-            const crowd = crowds.get(key); // none where nobody has had to wait
+            const crowd = crowds.get(key); // none if no call has had to wait
             if (crowd) learn(crowd, tookMs);
           }
           const wasSlow = receiver.isSlow;
-          receiver.isSlow = tookMs > limits.slowAfterMs; // only time does: a refused connection costs nothing
+          receiver.isSlow = tookMs > limits.slowAfterMs; // only duration counts: a refused connection costs nothing
           if (receiver.isSlow) receiver.atOnce = 1;
           else if (answered) receiver.atOnce = Math.min(limits.most, receiver.atOnce + 1);
-          if (wasSlow && !receiver.isSlow) receiver.givenUntil = 0; // newcomers need not wait as long as the crowd
+          if (wasSlow && !receiver.isSlow) receiver.givenUntil = 0; // new calls need not wait behind old turns
         },
       };
     },

@@ -5,16 +5,16 @@ import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/database/db.js';
 import { stopOf } from './stops.js';
 
-/** What an attempt needs of delivery and subscription; `number` is null where none was begun. */
+/** What an attempt needs to know of the delivery and its subscription; `number` is null if no attempt was begun. */
 export interface BegunAttempt {
   status: WebhookDeliveryStatus;
   nextAttemptAt: Date | null;
   attemptCount: number;
   webhookId: string;
   body: string;
-  /** Why what waited for the subscription has ended, this among it; null: it has not. */
+  /** Why the pending deliveries of the subscription, including this one, were ended; null if they were not. */
   stopped: WebhookStopReason | null;
-  /** Null, as what follows it, where the subscription is gone. */
+  /** Null, as the columns after it, if the subscription was deleted. */
   isActive: boolean | null;
   url: string;
   secret: string;
@@ -23,8 +23,8 @@ export interface BegunAttempt {
   number: number | null;
 }
 
-// One statement: an attempt is listed before anybody is called, so that also one whose worker dies can be seen. Repeated
-// after its effect was committed, it finds the next attempt in the future and begins nothing.
+// One statement inserts the attempt before the receiver is called, so that it is visible even if its worker dies. If it
+// is repeated after the attempt was settled, the next attempt is in the future and nothing begins.
 const beginning: Statement = {
   name: 'begin_webhook_attempt',
   text: `
@@ -50,7 +50,7 @@ from webhook_deliveries d left join webhooks w on w.id = d.webhook_id
 where d.id = $1`,
 };
 
-/** Begins an attempt where one is due. Null: there is no such delivery any more. */
+/** Begins an attempt if one is due. Returns null if the delivery does not exist any more. */
 export async function beginAttempt(
   db: Pick<Db, 'statement'>,
   deliveryId: string,
@@ -65,11 +65,11 @@ export interface AttemptResult {
   statusCode: number | null;
   error: string | null;
   responseExcerpt: string | null;
-  /** The header of the answer, which is not kept. */
+  /** The `Retry-After` header of the response, which is not stored. */
   retryAfter: string | null;
 }
 
-/** Writes down what came of an attempt. @returns how many attempts have come to an end, those that were cut off aside */
+/** Stores the result of an attempt. @returns how many attempts have completed, without interrupted ones */
 export async function listResult(
   tx: EntityManager,
   deliveryId: string,

@@ -20,24 +20,24 @@ export interface WebhookDeliveriesDeps {
   outbound: Pick<Outbound, 'post'>;
   now: Clock;
   schedule: RetrySchedule;
-  /** Told of what is our own fault: a secret whose master key is missing, for example. */
+  /** Called with errors that are our own fault: a secret whose master key is missing, for example. */
   onFault: (error: unknown) => void;
-  /** Of this process. */
+  /** Shared by all deliveries of this process. */
   admission?: Admission;
 }
 
-/** How a delivery stands after a look at it. */
+/** The state of a delivery after an attempt or a look at it. */
 export interface DeliveryLook {
   status: WebhookDeliveryStatus;
   /** When to look again, in ISO 8601; null once it has ended. */
   wakeAt: string | null;
-  /** Calls of the receiver so far, by any run; null where nobody has looked. */
+  /** Calls of the receiver so far, by any run; null if the row was not read. */
   attempts: number | null;
 }
 
 export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
-/** What becomes of the rows that the fan-out writes: the calls of their receivers, and their end. */
+/** Handles the rows that the fan-out writes: calls their receivers, and ends them. */
 export function createWebhookDeliveries({
   db,
   sealing,
@@ -49,17 +49,17 @@ export function createWebhookDeliveries({
 }: WebhookDeliveriesDeps) {
   return {
     /**
-     * Calls the receiver where that is due, and says how it stands now. A crash between the receiver's answer and our
-     * commit makes it called again: at least once, with the same `webhook-id`.
-     * @param webhookId of the subscription, to know without a look whether its receiver may be called now
-     * @param accountId whose it is, for the same; a process of a release before does not say
+     * Calls the receiver if that is due, and returns the delivery's state. After a crash between the receiver's answer
+     * and our commit the receiver is called again: delivery is at least once, with the same `webhook-id`.
+     * @param webhookId id of the subscription, to decide without a query whether its receiver may be called now
+     * @param accountId id of its Account, for the same decision; a process of an earlier release does not send it
      */
     async attempt(id: string, webhookId: string, accountId?: string): Promise<DeliveryLook> {
       const entry = admission.enter(webhookId, accountId);
       if (!entry.admitted) {
         return { status: 'pending', wakeAt: after(now(), entry.waitMs).toISOString(), attempts: null };
       }
-      let answered: boolean | null = null; // nobody was called
+      let answered: boolean | null = null; // not called
       try {
         const startedAt = now();
         const begun = await beginAttempt(db, id, startedAt);
@@ -82,7 +82,7 @@ export function createWebhookDeliveries({
       }
     },
 
-    /** Ends one that an operator does not want delivered. Answers how it has ended. */
+    /** Ends a delivery that an operator does not want sent. Returns its state. */
     cancel: (id: string): Promise<DeliveryLook> => cancel(id, 'cancelled_by_operator'),
   };
 
@@ -101,14 +101,14 @@ export function createWebhookDeliveries({
       const { status, retryAfter, excerpt } = await outbound.post(url, { headers, body });
       return result({ statusCode: status, error: null, responseExcerpt: excerpt, retryAfter });
     } catch (error) {
-      // Our own fault is an attempt, too: thrown, it would be made again and again for ever.
+      // Our own fault is an attempt, too: if it were thrown, the activity would be retried forever.
       const reason = error instanceof OutboundError ? error.reason : 'internal';
       if (reason === 'internal') onFault(error);
       return result({ statusCode: null, error: reason, responseExcerpt: null, retryAfter: null });
     }
   }
 
-  /** The new secret first; the one before it for as long as a rotation lasts. */
+  /** Returns the current secret first, then the previous one while a rotation lasts. */
   function secretsOf(
     webhook: Pick<BegunAttempt, 'webhookId' | 'secret' | 'previousSecret' | 'previousSecretUntil'>,
     at: Date,
@@ -119,7 +119,7 @@ export function createWebhookDeliveries({
     return sealed.map((text) => sealing.open(text, webhookSecretContext(webhook.webhookId)));
   }
 
-  /** Its subscription was switched off, or deleted, after the fan-out. */
+  /** Cancels a delivery whose subscription was switched off or deleted after the fan-out. */
   function unwanted(id: string, { isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
     return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : 'webhook_disabled'));
   }
@@ -133,11 +133,11 @@ export function createWebhookDeliveries({
   }
 }
 
-/** As `2xx`, or why there was no answer. */
+/** Returns the class of the status, such as `2xx`, or why there was no answer. */
 const outcomeOf = ({ statusCode, error }: AttemptResult): string =>
   statusCode === null ? (error ?? 'internal') : `${Math.floor(statusCode / 100)}xx`;
 
-/** It went with its Environment or Account. */
+/** The state of a delivery that was deleted with its Environment or Account. */
 const gone: DeliveryLook = { status: 'cancelled', wakeAt: null, attempts: 0 };
 
 const look = ({ status, nextAttemptAt, attemptCount }: Ended): DeliveryLook => ({

@@ -20,12 +20,12 @@ import { webhookDeliveryInput } from './process.js';
 import { attemptNow } from './standing.js';
 import { asItStands } from './stops.js';
 
-/** With what lists leave out. */
+/** A delivery with its attempts and with the columns that lists leave out. */
 export type WholeDelivery = WebhookDelivery & Pick<ShownDelivery, 'attempts'>;
 
 export type WebhookDeliveryLog = ReturnType<typeof createWebhookDeliveryLog>;
 
-/** Of one subscription. Each is a process of its own and a call of somebody's server. */
+/** Limits for one subscription. Each retry and each test starts a process and calls somebody's server. */
 const manualRetries = { name: 'webhook-retries', points: 600, windowSeconds: 60 };
 const tests = { name: 'webhook-tests', points: 30, windowSeconds: 60 };
 
@@ -36,7 +36,7 @@ export interface DeliveryLogDeps {
   processes: Pick<RunningProcesses, 'describe'>;
 }
 
-/** What became of each event on its way to a subscription; and to have it sent again, or a first time to try. */
+/** Shows the deliveries to a subscription, retries them, and sends tests. */
 export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: DeliveryLogDeps) {
   const limiters = { retry: createLimiter(db, manualRetries), test: createLimiter(db, tests) };
   /** @throws DomainError rate_limit.exceeded */
@@ -66,9 +66,10 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       }),
 
     /**
-     * Has it attempted now: one that waits need not wait any more, and one that has ended is sent again, as the same message.
+     * Has a delivery attempted now, without waiting for its schedule; one that has ended is sent again as the same
+     * message.
      * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive, webhook.too_many_attempts,
-     *   rate_limit.exceeded; service.unavailable while the run of one that was cancelled stops
+     *   rate_limit.exceeded; service.unavailable while the run of a cancelled delivery stops
      */
     async retry(scope: WebhookScope, webhookId: string, id: string): Promise<WholeDelivery> {
       const before = await db.transaction(scope, async (tx) => {
@@ -98,7 +99,10 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       });
     },
 
-    /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive, rate_limit.exceeded */
+    /**
+     * Sends `webhook.test` to this subscription only.
+     * @throws DomainError webhook.not_found, webhook.inactive, rate_limit.exceeded
+     */
     async test(scope: WebhookScope, webhookId: string): Promise<WholeDelivery> {
       await exists(scope, webhookId);
       await count('test', scope, webhookId);
@@ -169,5 +173,5 @@ function testOf({ id: webhookId, accountId, environmentId }: Webhook, eventId: s
   };
 }
 
-/** Of what a test sends; nothing else has it, and nobody subscribes to it. */
+/** The event type of tests only; no subscription can name it. */
 const testEventType = 'webhook.test';

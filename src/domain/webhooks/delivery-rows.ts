@@ -9,9 +9,9 @@ import type { Bind } from '../sql-parameters.js';
 import type { WebhookScope } from './find.js';
 import { firstStop, hasStops, waitsStill } from './stops.js';
 
-/** What no stop changes. The body, which may be large, is not among what lists show. */
+/** Columns that no stop changes. Lists leave out the body, which may be large. */
 const shownAsKept = ['id', 'webhookId', 'eventId', 'eventType', 'attemptCount', 'createdAt'] as const;
-/** What a stop changes of a delivery that waits. */
+/** Columns that a stop changes for a pending delivery. */
 const shownAsItStands = ['status', 'endedReason', 'nextAttemptAt', 'settledAt'] as const;
 const shownOfAttempt = ['number', 'startedAt', 'durationMs', 'statusCode', 'error', 'responseExcerpt'] as const;
 
@@ -30,7 +30,7 @@ export type DeliveryPage = PageRequest<'created_at'> & DeliveryFilters;
 
 const columns = ['delivery.created_at', 'delivery.id'];
 
-/** Few are, and have an index, which PostgreSQL takes only where the text says so. */
+/** Few deliveries match. They have a partial index, which PostgreSQL uses only if a query states this condition. */
 const unsuccessful = `status <> 'succeeded'`;
 
 const asItStands = `
@@ -49,13 +49,14 @@ const deliveriesOf = (webhookId: string, conditions: (put: Bind) => string[]): R
   where: (put) =>
     [
       `delivery.webhook_id = ${put(webhookId)}`,
-      // In a way that no index has: by age the Account's would be as good, if others' were not among its deliveries.
+      // Written so that no index matches: PostgreSQL would otherwise read all of the Account's deliveries by age,
+      // although most belong to other subscriptions.
       '(delivery.account_id = $1) is true',
       isThere(put(webhookId)),
       ...conditions(put),
     ].join(' and '),
   key: 'delivery.id',
-  // An index has the order nearly always, so that nothing is sorted, nor read again by its key.
+  // Nearly always the rows come from an index in this order, so they are neither sorted nor read again by their key.
   carried: [...shownAsKept.slice(1), ...shownAsItStands, 'retriedAt' as const]
     .map((property) => `delivery.${inSnakeCase(property)}`)
     .join(', '),
@@ -64,13 +65,13 @@ const deliveriesOf = (webhookId: string, conditions: (put: Bind) => string[]): R
   select: () => `${columnsOf('delivery', shownAsKept)}, ${asItStands}, ${attempts}`,
 });
 
-/** Whether the subscription is the scope's own: `ownOf`, in SQL. */
+/** SQL: whether the subscription is the scope's own, as `ownOf`. */
 const isThere = (webhookId: string) => `exists (select from webhooks webhook where webhook.id = ${webhookId}
   and webhook.account_id = $1 and webhook.environment_id is not distinct from $2)`;
 
 /**
- * The deliveries to a subscription; there are none to one that is not there. The total of all is kept, and so is that of those which
- * succeeded; others are counted.
+ * Returns a page of the deliveries to a subscription, which is empty if there is no such subscription. The total of
+ * all, and that of succeeded ones, comes from a counter; for other filters the rows are counted.
  */
 export async function listDeliveries(
   db: Pick<Db, 'statementIn' | 'transaction'>,
@@ -99,8 +100,8 @@ export async function listDeliveries(
 }
 
 /**
- * Always: with bounds that it does not know, PostgreSQL takes few for granted, and goes by the index in its order instead of
- * sorting all deliveries of a subscription that has more than most.
+ * SQL: true for every delivery. PostgreSQL does not know the bounds when it plans, so it expects few rows, and reads
+ * the index in its order instead of sorting all deliveries of a subscription that has more than most.
  */
 const atAnyTime = (put: Bind) => `delivery.created_at between ${put('-infinity')} and ${put('infinity')}`;
 
@@ -111,7 +112,7 @@ function searched({ q, eventType }: { q: string | undefined; eventType: string |
   return conditions;
 }
 
-/** @param stopped the name of the subscription's id, where it has stops */
+/** @param stopped the parameter with the subscription's id, if it has stops */
 function havingStatus(status: WebhookDeliveryStatus, stopped: string | null): string[] {
   if (status === 'succeeded') return [`delivery.status = 'succeeded'`];
   const kept = stopped ? `in ('pending', 'cancelled')` : `= '${status}'`;
@@ -120,7 +121,7 @@ function havingStatus(status: WebhookDeliveryStatus, stopped: string | null): st
   return conditions;
 }
 
-/** Of all, as they are counted; those that succeeded are what is left without the others, as of the same moment. */
+/** SQL: the counter of all deliveries; for succeeded ones, less the number of the others as of the same moment. */
 const totalOf =
   ({ accountId, environmentId }: WebhookScope, webhookId: string, status: 'succeeded' | undefined) =>
   (put: Bind): string => {
@@ -131,7 +132,7 @@ const totalOf =
       then ${rowCount(put, counted, 'webhook_deliveries')}${status ? ` - ${others()}` : ''} else 0 end)`;
   };
 
-/** Those of attempts have come as JSON, which has none. */
+/** Converts the times of attempts to dates: they come as JSON, which has none. */
 function withMoments(page: Page<ShownDelivery>): Page<ShownDelivery> {
   for (const { attempts } of page.rows) for (const attempt of attempts) attempt.startedAt = new Date(attempt.startedAt);
   return page;

@@ -6,10 +6,10 @@ import { writeRoutes } from './routes.js';
 import { stopWaiting } from './stops.js';
 
 /**
- * Switches a subscription off because its receiver does not want it, or does not answer; `webhook.disabled` says why, and
- * pending deliveries end. Repeating it is harmless.
- * @param still what is so of it yet: the URL that was called, for one
- * @returns the subscription, where it was switched off now
+ * Switches a subscription off because its receiver does not want it, or does not answer, and ends pending deliveries;
+ * `webhook.disabled` has the reason. Repeating it is harmless.
+ * @param still conditions that must still hold for the subscription, such as the URL that was called
+ * @returns the subscription, if this call switched it off
  */
 export async function disableWebhook(
   tx: EntityManager,

@@ -2,27 +2,27 @@ import type { Db, Statement } from '../../platform/database/db.js';
 import { outboxChannel } from '../outbox.js';
 import { accountOnlyEventTypes } from './types.js';
 
-/** The channel that tells that an event waits where none did. */
+/** The channel that notifies workers when an event enters an empty queue. */
 export const webhooksChannel = 'gatehouse_webhooks';
 
 export interface FannedOut {
   /** Events that were taken from the queue. */
   events: number;
-  /** Deliveries that began. */
+  /** Deliveries that were created. */
   deliveries: number;
-  /** The last place in the queue that was taken; null where nothing was. */
+  /** The last place in the queue that was taken; null if there was none. */
   latest: number | null;
 }
 
 /**
- * SQL: a new UUIDv7 of this moment (RFC 9562 §5.7), which PostgreSQL makes by itself from 18 on: 48 bits of milliseconds, and the rest of a random one, whose
- * version is 4 and becomes 7 by two bits.
+ * SQL: a new UUIDv7 of this moment (RFC 9562 §5.7), which PostgreSQL has a function for from version 18 on: 48 bits of
+ * milliseconds, then the rest of a random UUID, whose version 4 becomes 7 by setting two bits.
  */
 const newUuid = `encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
   placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid`;
 
-// One statement, so that an event leaves the queue with all of its deliveries or not at all. The body is made once and kept:
-// every attempt sends and signs the same bytes. `json_build_object` keeps the order of the contract (§7).
+// One statement, so that an event leaves the queue with all of its deliveries or not at all. The body is created once
+// and stored: every attempt sends and signs the same bytes. `json_build_object` keeps the order of the contract (§7).
 const statement: Statement = {
   name: 'fan_out_webhooks',
   text: `
@@ -65,10 +65,10 @@ from (select count(*)::int from made) made`,
 };
 
 /**
- * Turns the oldest events that wait into a delivery for each active subscription that wants them, exactly once however many
- * do this at the same time, and asks for the deliveries' processes.
- * @param limit how many events
- * @param behind only those behind this place in the queue
+ * Creates a delivery of the oldest queued events for each active subscription to them, exactly once even if several
+ * workers do this at the same time, and requests the processes of the deliveries.
+ * @param limit the maximum number of events
+ * @param behind only events behind this place in the queue
  */
 export async function fanOutWebhooks(db: Pick<Db, 'statement'>, limit: number, behind = 0): Promise<FannedOut> {
   const [row] = await db.statement<FannedOut>(statement, [limit, accountOnlyEventTypes, behind]);

@@ -5,12 +5,12 @@ import { DomainError } from '../errors.js';
 import { holdOpen } from '../standing-account.js';
 import { holdEnvironment } from '../standing-environment.js';
 
-/** Whose subscriptions: an Environment's, or the Account's own where there is no Environment in it. */
+/** The owner of subscriptions: an Environment, or the Account itself if the scope has none. */
 export interface WebhookScope extends AccountScope {
   applicationId?: string;
 }
 
-/** The scope's own: those of an Environment are not among the Account's. */
+/** Conditions for the scope's own subscriptions: those of an Environment are not among the Account's. */
 export const ownOf = ({
   accountId,
   environmentId,
@@ -20,8 +20,9 @@ export const ownOf = ({
 });
 
 /**
- * Keeps the Environment, or the Account, until the end of the transaction: when it ends it switches off its subscriptions. Before one of them is held,
- * as who deletes it takes them; what is written of one refers to it.
+ * Keeps the Environment, or the Account, from being removed before the transaction ends: its removal switches off its
+ * subscriptions, and rows about a subscription refer to it. Call it before a subscription is locked, as the removal
+ * locks in this order.
  * @throws DomainError environment.not_found, account.not_found
  */
 export const holdPlace = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
@@ -43,7 +44,8 @@ export async function findWebhook(
 }
 
 /**
- * Under a lock: nobody switches it off, which ends what is pending, before this transaction has ended.
+ * Locks and returns an active subscription: nobody can switch it off, which ends pending deliveries, before this
+ * transaction has ended.
  * @throws DomainError webhook.not_found, webhook.inactive
  */
 export async function activeWebhook(tx: EntityManager, scope: WebhookScope, id: string): Promise<Webhook> {

@@ -8,18 +8,22 @@ import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
-/** Has everybody who may manage a subscription told by mail, after the commit, that nothing reached it for days. */
+/**
+ * Queues mails, sent after the commit, to all who may manage a subscription: nothing has reached its receiver for days.
+ */
 export async function tellAdministrators(tx: EntityManager, webhook: Webhook, now: Date): Promise<void> {
   const { id, accountId, environmentId } = webhook;
   const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, webhook)) {
     const cause = `webhook/${id}/disabled/${now.getTime()}/${recipientId}`;
-    // Not as a mail of the Environment: its brand is for end users.
+    // Not a mail of the Environment, whose brand is for end users.
     await queueEmail(tx, { template: 'webhook-disabled', locale, subjectId: id, recipientId, cause, accountId }, now);
   }
 }
 
-/** What the mail says. Null once it is on again, or gone, or its reader has nothing to do with it any more. */
+/**
+ * The content of the mail. Null if the subscription is on again or deleted, or its reader may not manage it any more.
+ */
 export const webhookMails = () =>
   ({
     'webhook-disabled': async (tx, id, locale, recipientId) => {
@@ -41,6 +45,6 @@ export const webhookMails = () =>
     },
   }) satisfies Partial<EmailSubjects>;
 
-/** Ids of the users who may manage a subscription, where it is. */
+/** Returns the ids of the users who may manage a subscription in its Environment or Account. */
 const managersOf = (tx: EntityManager, webhook: Webhook): Promise<string[]> =>
   managersAt(tx, webhook, webhook.environmentId ? 'env_webhooks.manage' : 'account_webhooks.manage');

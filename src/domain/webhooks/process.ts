@@ -1,6 +1,6 @@
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 
-/** What the process of a delivery is started with. The fan-out writes the same, in SQL. */
+/** Returns the input of a delivery's process. The fan-out writes the same in SQL. */
 export const webhookDeliveryInput = ({
   id,
   webhookId,

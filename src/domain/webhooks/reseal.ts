@@ -8,7 +8,7 @@ const column = (name: string) => ({
   contextOf: webhookSecretContext,
 });
 
-/** Encrypts signing secrets anew, the previous ones too, that an older master key sealed. Answers how many. */
+/** Re-encrypts signing secrets, current and previous, that an older master key sealed. Returns how many. */
 export async function resealWebhooks(deps: ResealDeps): Promise<number> {
   const current = await resealColumn(deps, column('secret'));
   return current + (await resealColumn(deps, column('previous_secret')));

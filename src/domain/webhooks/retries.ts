@@ -1,6 +1,6 @@
 import { hours } from '../../platform/clock.js';
 
-/** How much of a wait is left to chance, so that what failed together is not tried again together. */
+/** The random part of a wait, so that deliveries that failed together are not retried together. */
 const jitter = 0.1;
 const longestRetryAfterMs = hours(24);
 
@@ -8,16 +8,16 @@ const longestRetryAfterMs = hours(24);
 export type RetrySchedule = readonly number[];
 
 export interface Failure {
-  /** How many attempts have failed by now. */
+  /** How many attempts have failed so far. */
   attempts: number;
-  /** The `Retry-After` of the answer, as it came. */
+  /** The `Retry-After` header of the response, as received. */
   retryAfter: string | null;
   now: Date;
 }
 
 /**
- * When a delivery is tried again; null: no more. A receiver may ask for more time than the schedule has, up to a day, but
- * not for another attempt (contract §7).
+ * Returns when a delivery is attempted again; null if it is not. A receiver may ask for more time than the schedule
+ * has, up to a day, but not for another attempt (contract §7).
  */
 export function nextAttemptAt(schedule: RetrySchedule, { attempts, retryAfter, now }: Failure): Date | null {
   const wait = schedule[attempts - 1];
@@ -26,7 +26,7 @@ export function nextAttemptAt(schedule: RetrySchedule, { attempts, retryAfter, n
   return new Date(now.getTime() + Math.max(varied, retryAfterMs(retryAfter, now)));
 }
 
-/** Milliseconds that a `Retry-After` asks for, as a number of seconds or a date (RFC 9110 §10.2.3); 0 where unreadable. */
+/** Returns the milliseconds of a `Retry-After`, a number of seconds or a date (RFC 9110 §10.2.3); 0 if unreadable. */
 function retryAfterMs(text: string | null, now: Date): number {
   if (text === null) return 0;
   const ms = /^\d{1,10}$/.test(text) ? Number(text) * 1000 : /GMT$/.test(text) ? Date.parse(text) - now.getTime() : 0;

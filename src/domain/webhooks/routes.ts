@@ -3,7 +3,10 @@ import { Webhook } from '../../../entities/webhook.js';
 
 type Routed = Pick<Webhook, 'id' | 'accountId' | 'environmentId' | 'eventTypes' | 'isActive'>;
 
-/** Switches off all that an Environment that ends has, or an Account its own: no event finds them, and what is due finds that nobody wants it. */
+/**
+ * Switches off all subscriptions of an Environment or Account that ends. No event finds them any more, and pending
+ * deliveries are cancelled when they are due.
+ */
 export async function silenceWebhooks(
   tx: EntityManager,
   { accountId, environmentId }: Pick<Webhook, 'accountId' | 'environmentId'>,
@@ -16,7 +19,7 @@ export async function silenceWebhooks(
   await tx.update(Webhook, theirs, { isActive: false });
 }
 
-/** Has events find a subscription by what it wants from now on; none does while it is switched off. */
+/** Updates the routes by which events find a subscription; it has none while it is switched off. */
 export async function writeRoutes(tx: EntityManager, webhook: Routed): Promise<void> {
   await tx.query('delete from webhook_routes where webhook_id = $1', [webhook.id]);
   if (!webhook.isActive) return;

@@ -4,11 +4,11 @@ import type { EventAction } from '../events/catalogue.js';
 import type { WebhookScope } from './find.js';
 import { accountEventTypes, environmentEventTypes } from './types.js';
 
-/** The types that a subscription of this scope can name. */
+/** Returns the event types that a subscription of this scope can name. */
 export const eventTypesOf = ({ environmentId }: WebhookScope): readonly EventAction[] =>
   environmentId === undefined ? accountEventTypes : environmentEventTypes;
 
-/** `*` alone, or types that the scope has. @throws DomainError validation.failed naming the first that is not */
+/** Accepts `*` alone, or types of the scope. @throws DomainError validation.failed naming the first other type */
 export function assertEventTypes(scope: WebhookScope, types: readonly string[]): void {
   if (types.length > 1 && types.includes('*'))
     throw invalidField(
@@ -23,7 +23,7 @@ export function assertEventTypes(scope: WebhookScope, types: readonly string[]):
 }
 
 /**
- * What can be said of a receiver's URL before it is called; which address its name has is looked at when it is.
+ * Checks what can be known of a receiver's URL before it is called. The address of its host is checked at each call.
  * @throws DomainError validation.failed
  */
 export function assertReceiver(url: string, guard: Pick<Guard, 'enter'>): void {

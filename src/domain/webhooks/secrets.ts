@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
-/** A new signing secret as receivers get it: `whsec_` and 32 random bytes in base64 (Standard Webhooks). */
+/** Returns a new signing secret as receivers get it: `whsec_` and 32 random bytes in base64 (Standard Webhooks). */
 export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** What a subscription's secrets, the new and the previous one, are sealed with. */
+/** The context in which a subscription's secrets, current and previous, are sealed. */
 export const webhookSecretContext = (webhookId: string) => `webhooks.secret/${webhookId}`;

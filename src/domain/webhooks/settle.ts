@@ -14,11 +14,11 @@ import { endStopped } from './stops.js';
 export interface MadeAttempt {
   id: string;
   webhookId: string;
-  /** What was called. Another one is not held to what came of it. */
+  /** The URL that was called. The result does not count against a URL that was set since. */
   url: string;
   number: number;
   result: AttemptResult;
-  /** When it was due as it began. */
+  /** When it was due, as of its beginning. */
   dueAt: Date | null;
   schedule: RetrySchedule;
   now: Date;
@@ -26,12 +26,12 @@ export interface MadeAttempt {
 
 export type Ended = Pick<WebhookDelivery, 'status' | 'nextAttemptAt' | 'attemptCount'>;
 
-/** A subscription that nothing has reached for as long as this is switched off (contract §7). */
+/** A subscription is switched off after failing for this long (contract §7). */
 const givenUpAfterMs = days(5);
 
 /**
- * Writes down what an attempt has come to, and what follows from it for the delivery and its subscription. The subscription
- * is touched first, as by whoever switches it off: the other way round two could wait for each other.
+ * Stores the result of an attempt, and updates the delivery and its subscription accordingly. Locks the subscription
+ * before the delivery, as switching it off does: otherwise two transactions could deadlock.
  */
 export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt): Promise<Ended> =>
   db.transaction('system', async (tx) => {
@@ -45,7 +45,7 @@ export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt)
     );
   });
 
-/** What has arrived has arrived, also where somebody switched it off or cancelled it during the attempt. */
+/** Marks the delivery as succeeded even if it was cancelled or its subscription switched off during the attempt. */
 async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): Promise<void> {
   await tx.update(Webhook, { id: webhookId, failingSince: Not(IsNull()) }, { failingSince: null });
   await tx.update(
@@ -56,8 +56,8 @@ async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): 
 }
 
 /**
- * Waits for the next time of the schedule, or gives up; somebody who has asked for another attempt during this one gets it.
- * @param attempts how many have come to an end
+ * Schedules the next attempt, or gives up. An attempt that somebody requested during this one stays scheduled.
+ * @param attempts how many attempts have completed
  */
 async function fail(
   tx: EntityManager,

@@ -4,17 +4,17 @@ import { epochSeconds } from '../../platform/clock.js';
 const prefix = 'whsec_';
 
 export interface SignedMessage {
-  /** Stays the same at every attempt, by which a receiver knows a copy. */
+  /** The same at every attempt, so that a receiver can recognize a duplicate. */
   id: string;
-  /** Of this attempt: receivers refuse what is minutes old. */
+  /** The time of this attempt: receivers refuse messages that are minutes old. */
   sentAt: Date;
-  /** The very text that is sent. */
+  /** The exact text that is sent. */
   body: string;
 }
 
 /**
- * The headers of a message, by the Standard Webhooks convention: HMAC-SHA256 of `id.timestamp.body`.
- * @param secrets as `newWebhookSecret` makes them; each signs, so that a rotated secret and its successor both verify
+ * Returns the headers of a message by the Standard Webhooks convention: HMAC-SHA256 of `id.timestamp.body`.
+ * @param secrets as `newWebhookSecret` returns them; each signs, so that a rotated secret and its successor both verify
  */
 export function signatureHeaders({ id, sentAt, body }: SignedMessage, secrets: readonly string[]) {
   const timestamp = epochSeconds(sentAt);

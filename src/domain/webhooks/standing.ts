@@ -6,7 +6,7 @@ import { webhookDeliveryInput } from './process.js';
 
 export type CancelReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone' | 'cancelled_by_operator';
 
-/** Ends one that has not arrived. Its process finds the row ended when it looks next. */
+/** Cancels a pending delivery. Its process finds the row cancelled when it reads it next. */
 export async function cancelPending(
   tx: EntityManager,
   that: { id: string; accountId?: string },
@@ -17,13 +17,13 @@ export async function cancelPending(
   await tx.update(WebhookDelivery, { ...that, status: 'pending' }, cancelled);
 }
 
-/** By the schedule and by hand: each is listed with the delivery. */
+/** Scheduled and manual attempts together: each is listed with the delivery. */
 const mostAttempts = 50;
 
 /**
- * Has one attempted now, whether it waits or has ended: its process looks at it, or is started again.
- * @param delivery as the caller has locked it
- * @returns what has changed of it
+ * Has a delivery attempted now, whether it is pending or has ended: its process is signalled, or started again.
+ * @param delivery whose row the caller has locked
+ * @returns the changed columns
  * @throws DomainError webhook.too_many_attempts
  */
 export async function attemptNow(
@@ -32,7 +32,7 @@ export async function attemptNow(
   now: Date,
 ): Promise<Pick<WebhookDelivery, 'status' | 'endedReason' | 'settledAt' | 'nextAttemptAt'>> {
   const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now } as const;
-  const retriedAt = () => 'clock_timestamp()'; // by the clock of what stops them
+  const retriedAt = () => 'clock_timestamp()'; // the same clock as that of stops
   const open = { accountId: delivery.accountId, id: delivery.id, attemptCount: LessThan(mostAttempts) };
   const { affected } = await tx.update(WebhookDelivery, open, { ...again, retriedAt });
   if (!affected) throw new DomainError('webhook.too_many_attempts');

@@ -9,8 +9,9 @@ import { nilUuid } from '../../platform/uuid.js';
 import type { SweptStep } from '../sweeping.js';
 
 /**
- * From the commit on, whatever waits for a subscription has ended, however much it is: every reader says so, nothing of it is sent,
- * and housekeeping writes it down. The caller has locked the subscription, and it takes nothing any more.
+ * Ends all pending deliveries to a subscription with the commit, however many they are: every reader treats them as
+ * cancelled, none is sent, and housekeeping updates their rows. The caller has locked the subscription, which gets no
+ * new deliveries.
  */
 export async function stopWaiting(
   tx: EntityManager,
@@ -24,34 +25,34 @@ export async function stopWaiting(
   );
 }
 
-/** SQL: since when a delivery waits. */
+/** SQL: since when a delivery has been pending. */
 const waitsSince = (delivery: string) => `coalesce(${delivery}.retried_at, ${delivery}.created_at)`;
 
-/** SQL: the stop that a delivery has met first. */
+/** SQL: the first stop since a delivery became pending. */
 const firstStopOf = (columns: string, delivery: string, and = '') =>
   `(select ${columns} from webhook_stops s where s.webhook_id = ${delivery}.webhook_id and s.account_id = ${delivery}.account_id
     and s.stopped_at >= ${waitsSince(delivery)}${and} order by s.stopped_at limit 1)`;
 
-/** SQL: of the stop that a delivery has met first, null where it has met none; of one that is pending, which decides nothing else. */
+/** SQL: a column of the first stop since a delivery became pending, or null. Valid only for a pending delivery. */
 export const stopOf = (column: 'reason' | 'stopped_at', delivery: string): string =>
   firstStopOf(`s.${column}`, delivery);
 
-/** SQL: the same as a row, to be joined; none where the delivery does not wait. */
+/** SQL: the same as a row to join; no row if the delivery is not pending. */
 export const firstStop = (delivery: string): string =>
   firstStopOf('s.reason, s.stopped_at', delivery, ` and ${delivery}.status = 'pending'`);
 
-/** SQL: whether a delivery, of an alias, waits. @param webhookId the value's name */
+/** SQL: whether the delivery with this alias is pending and not stopped. @param webhookId the parameter with the id */
 export const waitsStill = (delivery: string, webhookId: string): string =>
   `(${delivery}.status = 'pending'
     and ${waitsSince(delivery)} > coalesce((select max(stopped_at) from webhook_stops where webhook_id = ${webhookId}), '-infinity'))`;
 
-/** Whether it matters: nearly always there is none. */
+/** Whether a subscription has stops; nearly always it has none. */
 export async function hasStops(tx: EntityManager, { accountId }: AccountScope, webhookId: string): Promise<boolean> {
   const text = 'select from webhook_stops where account_id = $1 and webhook_id = $2 limit 1';
   return (await tx.query<unknown[]>(text, [accountId, webhookId])).length > 0;
 }
 
-/** A delivery as it stands, whatever is not written down yet. */
+/** Returns a delivery with its current state, including a stop that its row does not have yet. */
 export async function asItStands(
   tx: EntityManager,
   { accountId }: AccountScope,
@@ -73,14 +74,14 @@ update webhook_deliveries d set status = 'cancelled', ended_reason = ${stopOf('r
   settled_at = ${stopOf('stopped_at', 'd')}
 where ${which} and d.status = 'pending'`;
 
-/** Writes it down of one. @returns whether it had been stopped */
+/** Cancels a delivery in its row if it was stopped. @returns whether it was */
 export async function endStopped(tx: EntityManager, id: string): Promise<boolean> {
   const text = ending(`d.id = $1 and ${stopOf('reason', 'd')} is not null`);
   const [, ended] = await tx.query<[unknown[], number]>(text, [id]);
   return ended > 0;
 }
 
-// From the oldest on, and from where the batch before came to, which has not to be looked at again.
+// From the oldest delivery on, starting where the previous batch ended, whose rows need not be read again.
 const batch: Statement = {
   name: 'end_stopped_deliveries',
   text: `
@@ -95,7 +96,7 @@ ended as (${ending(`d.ctid = any (array(
 select (select id from stop) as id, count(*)::int as ended, max(created_at)::text as last from ended`,
 };
 
-// What somebody holds is left to the next run, and the stop with it.
+// If another transaction has locked a delivery, that delivery and the stop are left to the next run.
 const over: Statement = {
   name: 'end_webhook_stop',
   text: `
@@ -106,9 +107,9 @@ delete from webhook_stops stop where id = $1 and not exists (
 };
 
 /**
- * Writes down what stops have ended, some of one stop at a time.
- * @param place where the batch before came to; null begins
- * @returns how many deliveries were ended, and where it came to; null when all stops are through
+ * Cancels a batch of the deliveries that one stop has ended in their rows.
+ * @param place where the previous batch ended; null to begin
+ * @returns how many deliveries were cancelled, and where to continue; null after the last stop
  */
 export async function endSomeStopped(
   db: Pick<Db, 'statement'>,

@@ -18,13 +18,13 @@ import { stopWaiting } from './stops.js';
 export type WebhookSettings = Pick<Webhook, 'url' | 'eventTypes' | 'description' | 'isActive'>;
 export interface WebhookWithSecret {
   webhook: Webhook;
-  /** Answered here and never again. */
+  /** Returned once, and never shown again. */
   secret: string;
 }
 
-/** How many an Environment, or an Account by itself, can have. */
+/** How many subscriptions an Environment, or an Account itself, can have. */
 const mostWebhooks = 1_000;
-/** For how long after a rotation the secret of before signs, too (contract §7). */
+/** How long the previous secret also signs after a rotation (contract §7). */
 const overlapMs = hours(24);
 
 export interface WebhooksDeps {
@@ -38,7 +38,7 @@ export type Webhooks = ReturnType<typeof createWebhooks>;
 
 const columns = { created_at: ['webhook.createdAt', 'webhook.id'], url: ['webhook.url', 'webhook.id'] };
 
-/** Subscriptions to events: an Environment's own, and an Account's own. */
+/** Manages subscriptions to events, those of an Environment and those of an Account itself. */
 export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
   function assertSettings(scope: WebhookScope, { url, eventTypes }: Partial<WebhookSettings>): void {
     if (url !== undefined) assertReceiver(url, guard);
@@ -108,7 +108,8 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     },
 
     /**
-     * Switching one off ends what is on its way to it; switching one on, or another URL, forgets that it failed.
+     * Changes a subscription. Switching it off ends its pending deliveries; switching it on, or changing the URL,
+     * resets since when it has been failing.
      * @throws DomainError webhook.not_found, validation.failed
      */
     async update(scope: WebhookScope, id: string, changes: Partial<WebhookSettings>): Promise<Webhook> {
@@ -120,7 +121,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         if (fields.length === 0) return current;
         const at = now();
         const isSwitchedOn = changes.isActive === true && !current.isActive;
-        // How long the receiver of before has failed says nothing of another one.
+        // The failures of the previous receiver do not count against another one.
         const isElsewhere = changes.url !== undefined && changes.url !== current.url;
         const changed = {
           ...changes,
@@ -137,7 +138,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
       });
     },
 
-    /** The secret of before signs for a day more, beside the new one. @throws DomainError webhook.not_found */
+    /** Creates a new secret; the old one also signs for another day. @throws DomainError webhook.not_found */
     async rotateSecret(scope: WebhookScope, id: string): Promise<WebhookWithSecret> {
       const { secret, sealed } = newSecret(id);
       return db.transaction(scope, async (tx) => {
@@ -155,7 +156,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
       });
     },
 
-    /** What is on its way to it ends. @throws DomainError webhook.not_found */
+    /** Deletes a subscription and ends its pending deliveries. @throws DomainError webhook.not_found */
     async remove(scope: WebhookScope, id: string): Promise<void> {
       await db.transaction(scope, async (tx) => {
         await holdPlace(tx, scope);
