@@ -6,7 +6,7 @@ import { lastEndOf, warnings } from './certificates.js';
 import { recordConnectionEvent } from './events.js';
 import { tellCertificateExpiring } from './mails.js';
 
-// Another run may have told of it, and somebody may have brought a new certificate, since it was read.
+// Since the row was read, another run may have sent the warning, or somebody may have set a new certificate.
 const claimText = `
 update sso_connections set saml_certificate_warned_at = $2
 where id = $1 and status = 'active' and saml_signing_cert = $3
@@ -14,10 +14,10 @@ where id = $1 and status = 'active' and saml_signing_cert = $3
 returning id`;
 
 /**
- * Looks at a page of active SAML connections, by their ids, and tells of those whose provider's certificates end: by the event
- * `sso_connection.certificate_expiring` and by mail, each warning once. A connection goes on with a certificate that has
- * ended, but mostly its provider changes the key then, and answers by the new one are refused.
- * @returns the last one that was looked at; null after the last one of all
+ * Checks a page of active SAML connections, in the order of their ids, and warns of certificates that expire: by the
+ * event `sso_connection.certificate_expiring` and by mail, each warning once. A connection still works with an expired
+ * certificate, but usually its provider changes the key then, and responses signed with the new one are refused.
+ * @returns the id of the last connection of the page; null after the last page
  */
 export async function warnOfCertificates(db: Db, after: string, take: number, now: Date): Promise<string | null> {
   const page = await db.transaction('system', (tx) =>
@@ -47,7 +47,7 @@ async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<voi
   });
 }
 
-/** Since when the last of the warnings that have come is due; null before the first one. */
+/** Returns since when the latest warning has been due; null before the first one. */
 function dueSince(end: Date, now: Date): Date | null {
   const moments = warnings.map((before) => new Date(end.getTime() - before)).filter((moment) => moment <= now);
   return moments.at(-1) ?? null;

@@ -2,10 +2,10 @@ import { X509Certificate } from 'node:crypto';
 import { days } from '../../platform/clock.js';
 import { certificatePattern, certificatesIn } from '../sso-protocols/saml/certificates.js';
 
-/** How long before a provider's last certificate ends whoever looks after the connection is told: the earliest first. */
+/** How long before a provider's last certificate expires the managers of the connection are warned, earliest first. */
 export const warnings = [days(30), days(7)] as const;
 
-/** More than a provider needs while it changes its key. */
+/** The maximum number of certificates, more than a provider needs while it changes its key. */
 const most = 8;
 
 export interface CertificateProblem {
@@ -14,11 +14,11 @@ export interface CertificateProblem {
 }
 
 /**
- * The certificates in a text, each in PEM, behind each other: whoever signs with the key of any of them is the provider. Their
- * issuers do not matter, since they are trusted by being named here; one that has expired is not taken, so that nobody
- * configures one that was replaced already. Of those that are named already the dates do not matter either.
+ * Reads a text of concatenated PEM certificates. A signature by the key of any of them is accepted as the provider's.
+ * Their issuers do not matter, since being configured here makes them trusted. An expired certificate is refused, so
+ * that nobody configures one that has been replaced, unless it is configured already.
  * @param inUse the stored text
- * @returns them as they are stored, or what is wrong with the text
+ * @returns the certificates in the form in which they are stored, or what is wrong with the text
  */
 export function readCertificates(
   text: string,
@@ -37,19 +37,19 @@ export function readCertificates(
   return problem ?? { pem: read.map(String).join('') };
 }
 
-/** Those of some certificates that can be used now, or are in use: what a provider publishes may still name old ones. */
+/** Returns the certificates that are usable now or in use already: a provider may still publish old ones. */
 export const usableOf = (pems: readonly string[], now: Date, inUse: string | null): string[] =>
   pems.filter((pem) => 'pem' in readCertificates(pem, now, inUse));
 
-/** What a certificate says that anybody asks: which it is, and from when to when it is meant to be used. */
+/** The fingerprint and the validity period of a certificate. */
 export interface CertificateDates {
-  /** Of all of it, as others show it: 32 bytes in hexadecimal with colons. */
+  /** The usual fingerprint of the whole certificate: 32 bytes in hexadecimal with colons. */
   fingerprintSha256: string;
   notBefore: Date;
   notAfter: Date;
 }
 
-/** Those of a stored text. */
+/** Returns the fingerprints and validity periods of the certificates in a stored text. */
 export const datesOf = (pem: string): CertificateDates[] =>
   readIn(pem).map((one) => ({
     fingerprintSha256: one.fingerprint256,
@@ -57,7 +57,7 @@ export const datesOf = (pem: string): CertificateDates[] =>
     notAfter: endOf(one),
   }));
 
-/** When the last certificate of a stored text ends; null where there is none. */
+/** Returns when the last certificate of a stored text expires; null if there is none. */
 export const lastEndOf = (pem: string): Date | null =>
   readIn(pem)
     .map(endOf)

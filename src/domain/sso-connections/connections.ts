@@ -49,7 +49,7 @@ export interface SsoConnectionsDeps {
   now: Clock;
 }
 
-/** Where one is made: `organizationId` is the organization whose it is to be. */
+/** Where a connection is created; `organizationId` is that of the organization it will belong to. */
 export type NewConnectionAt =
   | { scope: ConnectionScope; organizationId: null }
   | { scope: EnvironmentScope; organizationId: string };
@@ -63,7 +63,9 @@ export interface SsoConnectionsPage extends PageRequest<SsoConnectionSort> {
   organizationId?: string | undefined;
 }
 
-/** How many an Account has for its administrators, and an Environment besides those of its organizations. */
+/**
+ * How many connections an Account can have for administrators, and an Environment apart from its organizations' own.
+ */
 export const mostConnections = 100;
 
 const columns: Record<SsoConnectionSort, string[]> = {
@@ -73,7 +75,9 @@ const columns: Record<SsoConnectionSort, string[]> = {
 
 export type SsoConnections = ReturnType<typeof createSsoConnections>;
 
-/** Identity providers of customers, administered (contract §8): for administrators, end users, and organizations. */
+/**
+ * Manages connections to customers' identity providers (contract §8), for administrators, end users and organizations.
+ */
 export function createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }: SsoConnectionsDeps) {
   const one = async (tx: EntityManager, connection: SsoConnection): Promise<ConnectionDetail> =>
     (await detailsOf(tx, baseUrl, [connection]))[0] as ConnectionDetail;
@@ -88,7 +92,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
   ): Promise<Partial<SsoConnection>> {
     const { oidcClientSecret: secret, ...changes } = settledSettings(current, wanted, judging());
     const { defaultRoleId } = changes;
-    // Of administrators there is none: that was refused.
+    // `settledSettings` refuses a default role for administrators, so the scope is that of an Environment.
     if (defaultRoleId && defaultRoleId !== current.defaultRoleId)
       await assertDefaultRole(tx, { assignments, caller }, scope as EnvironmentScope, current, defaultRoleId);
     const sealed = secret ? sealedClientSecret(sealing, current, secret) : secret;
@@ -96,10 +100,11 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
   }
 
   /**
-   * What is as it was already is no change. Another provider, by entity id or discovery URL, names other people: the links to
-   * those of before end, whoever is on the way begins anew, and an OpenID provider has to be given its own secret.
-   * @throws DomainError as `lockConnection`; validation.failed, sso_connection.incomplete for what an active one would lack;
-   *   of the default role role.not_found, permission.required, role.cannot_grant
+   * Changes a connection; values that it has already are no change. Another provider, by entity id or discovery URL,
+   * names other people: links to the previous one's people are deleted, sign-ins under way have to start again, and an
+   * OpenID provider needs a new client secret.
+   * @throws DomainError as `lockConnection`; validation.failed; sso_connection.incomplete if an active connection would
+   *   lack a setting; for the default role role.not_found, permission.required, role.cannot_grant
    */
   const update = (at: ConnectionAt, caller: Caller, wanted: Partial<ConnectionSettings>): Promise<ConnectionDetail> =>
     db.transaction(at.scope, async (tx) => {
@@ -146,9 +151,10 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       db.transaction(at.scope, async (tx) => one(tx, await findConnection(tx, at))),
 
     /**
-     * Makes one that is not used yet. What an administrator of the Account makes for an organization is the developers'.
+     * Creates a connection that is not active yet. If an administrator of the Account creates it for an organization,
+     * it belongs to the developers.
      * @throws DomainError organization.not_found, organization.sso_connection_exists, sso_connection.limit_reached,
-     *   validation.failed; of the default role role.not_found, permission.required, role.cannot_grant
+     *   validation.failed; for the default role role.not_found, permission.required, role.cannot_grant
      */
     create: (
       place: NewConnectionAt,
@@ -181,16 +187,17 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
      * @throws DomainError as `update`; sso_connection.metadata_unreadable
      */
     async importMetadata(at: ConnectionAt, caller: Caller, source: MetadataSource): Promise<ConnectionDetail> {
-      // Nothing is fetched for whoever may not.
+      // Checks the caller's right before anything is fetched.
       const { samlSigningCert: inUse } = await db.transaction(at.scope, (tx) => lockConnection(tx, at, caller));
       const settings = await settingsFromMetadata({ outbound, guard }, source, { inUse, now: now() });
-      await assertStillMay(); // whose server it is says how long it takes
+      await assertStillMay(); // the fetch takes as long as the provider's server wants
       return update(at, caller, settings);
     },
 
     /**
-     * Forgets whom the provider has named: people are found by their addresses again, as at first. Sessions go on.
-     * @returns how many links there were
+     * Deletes the links to people whom the provider has named: they are found by their addresses again, as at their
+     * first sign-in. Sessions continue.
+     * @returns the number of deleted links
      * @throws DomainError as `lockConnection`
      */
     forgetLinks: (at: ConnectionAt, caller: Caller): Promise<number> =>
@@ -205,10 +212,10 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
     /** @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing */
     activate: statuses.activate,
 
-    /** Who has signed in by it is signed out. @throws DomainError as `lockConnection`; sso_connection.not_active */
+    /** Signs out everybody who signed in by it. @throws DomainError as `lockConnection`; sso_connection.not_active */
     disable: statuses.disable,
 
-    /** Who has signed in by it is signed out. @throws DomainError as `lockConnection` */
+    /** Signs out everybody who signed in by it. @throws DomainError as `lockConnection` */
     remove: statuses.remove,
   };
 }
@@ -247,8 +254,9 @@ const namesProvider = (wanted: Partial<ConnectionSettings>): boolean =>
   providerFields.some((field) => wanted[field] !== undefined);
 
 /**
- * What the provider of before has said of people: whom it has named, and its answers that are here, or on the way; they would name
- * people anew. @returns how many links there were
+ * Deletes what the previous provider has said of people: its links, and requests with responses that are here or under
+ * way, which would create links again.
+ * @returns the number of deleted links
  */
 async function forget(tx: EntityManager, { id: connectionId }: SsoConnection): Promise<number> {
   await tx.delete(SsoRequest, { connectionId, purpose: Not('test'), completedAt: IsNull() });

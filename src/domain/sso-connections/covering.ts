@@ -4,18 +4,19 @@ import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { toALabels } from '../a-labels.js';
 
 /*
- * Which active connection somebody signs in by. What covers an address is a domain that is verified: of the Account for its own
- * connections (for administrators, and of its Environments), of an organization for the organization's. A lapsed claim covers
- * nobody. Domains are compared whole: a claim of acme.com says nothing of eu.acme.com. All of it in a transaction of the Account
- * without an Environment, which sees the Account's own claims, or of the system.
+ * Finds the active connection by which somebody signs in. An address is covered by a verified domain: one of the Account for
+ * the Account's own connections (for administrators, and of its Environments), one of an organization for the
+ * organization's. A lapsed claim covers nobody. Domains are compared whole: a claim of acme.com does not cover eu.acme.com.
+ * All functions need a transaction of the Account without an Environment, which sees the Account's own claims, or one of
+ * the system.
  */
 
-/** The domain of an address as claims have it: in A-labels and lower case. Null where it is no address. */
+/** Returns the domain of an address in the form of claims, in A-labels and lower case; null if it is not an address. */
 export function domainOfAddress(email: string): string | null {
   return email.includes('@') ? toALabels(email.slice(email.lastIndexOf('@') + 1)) : null;
 }
 
-/** SQL: an organization with all above it is active, or there is none. */
+/** SQL: whether an organization and all nodes above it are active; also true without an organization. */
 export const livingOrganization = (id: string) =>
   `not exists (select from nodes n join nodes a on a.id = any(n.path) where n.id = ${id} and a.status = 'inactive')`;
 
@@ -24,8 +25,8 @@ async function connectionOf(tx: EntityManager, id: string | undefined): Promise<
 }
 
 /**
- * The connection by which an Account's administrators with this address sign in: the oldest active one, where the Account
- * itself has the address's domain verified.
+ * Returns the connection by which an Account's administrators with this address sign in: the oldest active one, if the
+ * Account itself has verified the address's domain.
  */
 export async function adminConnectionFor(
   tx: EntityManager,
@@ -43,7 +44,9 @@ export async function adminConnectionFor(
   return connectionOf(tx, found?.id);
 }
 
-/** The same where nobody has said which Account: one Account at most has a domain verified. In a transaction of the system. */
+/**
+ * Returns the same for an unknown Account: at most one Account has a domain verified. In a transaction of the system.
+ */
 export async function adminConnectionByAddress(tx: EntityManager, email: string): Promise<SsoConnection | null> {
   const [holder] = await tx.query<{ accountId: string }[]>(
     `select account_id as "accountId" from sso_domains
@@ -53,7 +56,9 @@ export async function adminConnectionByAddress(tx: EntityManager, email: string)
   return holder ? adminConnectionFor(tx, holder, email) : null;
 }
 
-/** The active connection of an organization of the Environment, which is active with all above it. */
+/**
+ * Returns the active connection of an organization of the Environment, if the organization and all above it are active.
+ */
 export async function organizationConnection(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -69,8 +74,8 @@ export async function organizationConnection(
 }
 
 /**
- * The connection by which end users of an Environment with this address sign in: that of the organization which has the
- * address's domain verified, or else the Environment's oldest, where the Account has.
+ * Returns the connection by which end users of an Environment with this address sign in: that of the organization that
+ * has verified the address's domain, or else the Environment's oldest active one, if the Account has verified it.
  */
 export async function identityConnectionFor(
   tx: EntityManager,
@@ -98,8 +103,8 @@ export async function identityConnectionFor(
 }
 
 /**
- * Whether a connection may speak for an address: its owner has the address's domain verified. Only then is somebody who is
- * known here by the address the person whom the provider names.
+ * Whether a connection may speak for an address: its owner has verified the address's domain. Only then does the
+ * provider's user with this address count as the person who is known here by it.
  */
 export async function maySpeakFor(
   tx: EntityManager,
@@ -114,7 +119,10 @@ export async function maySpeakFor(
   return rows.length > 0;
 }
 
-/** Who has the domain of an address verified, as far as an Environment is concerned: ids of its organizations; null: the Account. */
+/**
+ * Returns who has verified the domain of an address, as far as an Environment is concerned: the ids of its
+ * organizations, and null for the Account.
+ */
 export async function holdersOf(
   tx: EntityManager,
   { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,

@@ -7,8 +7,9 @@ import type { Caller } from '../caller.js';
 import { invalidField } from '../errors.js';
 
 /**
- * Whether the caller may have a role given to everybody who comes by a connection: at the organization, or at the root.
- * @throws DomainError role.not_found, validation.failed for one that is the system's or switched off, permission.required,
+ * Checks that the caller may have a role given, at the organization or the root, to everybody who signs in by a
+ * connection.
+ * @throws DomainError role.not_found, validation.failed for a system role or a disabled one, permission.required,
  *   role.cannot_grant
  */
 export async function assertDefaultRole(

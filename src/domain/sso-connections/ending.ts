@@ -8,7 +8,7 @@ import { recordEvent, recordEvents } from '../events/record.js';
 import { inParts } from '../sessions/told-in-parts.js';
 import { recordConnectionEvent } from './events.js';
 
-/** Deletes a connection that the caller holds, alone or with its organization, and ends all that began by it. */
+/** Deletes a connection that the caller has locked, alone or with its organization, and ends everything begun by it. */
 export async function removeConnection(tx: EntityManager, connection: SsoConnection, at: Date): Promise<void> {
   await endAllThrough(tx, connection, 'sso_connection_deleted', at);
   await tx.delete(SsoConnection, { id: connection.id });
@@ -16,7 +16,7 @@ export async function removeConnection(tx: EntityManager, connection: SsoConnect
   await recordConnectionEvent(tx, 'sso_connection.deleted', connection, metadata);
 }
 
-/** Nobody is sent to it by default any more, and who is signed in by it is signed out. */
+/** Removes a connection as the default of its Environment, and signs out everybody who signed in by it. */
 export async function endAllThrough(
   tx: EntityManager,
   connection: SsoConnection,

@@ -5,7 +5,7 @@ import { type EventDetails, recordEvent } from '../events/record.js';
 
 type ConnectionEvent = Extract<EventAction, `sso_connection.${string}`>;
 
-/** Writes what happened to a connection. Nothing of its configuration but names of fields: no secret, no certificate. */
+/** Records what happened to a connection. Of its configuration only names of fields: no secret, no certificate. */
 export async function recordConnectionEvent(
   tx: EntityManager,
   action: ConnectionEvent,

@@ -13,25 +13,25 @@ import { readRowCount } from '../row-counts.js';
 import type { providerFields } from './provider.js';
 import { type ServiceProvider, serviceProviderOf } from './service-provider.js';
 
-/** Whose connections: the Account's own for its administrators, or all of an Environment. */
+/** The scope of connections: an Account's own, for its administrators, or all of an Environment. */
 export type ConnectionScope = AccountScope | EnvironmentScope;
-/** One of them: by its id, or that of an organization. */
+/** One connection, by its id or that of its organization. */
 export type ConnectionAt = { scope: ConnectionScope; id: string } | { scope: EnvironmentScope; organizationId: string };
 
-/** A connection with what its row does not say (specification, "Organization SSO connection detail"). */
+/** A connection with details from other rows (specification, "Organization SSO connection detail"). */
 export interface ConnectionDetail {
   connection: SsoConnection;
   defaultRole: Pick<Role, 'id' | 'name'> | null;
   serviceProvider: ServiceProvider;
 }
 
-/** The connections of a scope: those of Environments are not among the Account's own. */
+/** Queries the connections of a scope: those of Environments are not among the Account's own. */
 export const connectionsOf = (tx: EntityManager, { accountId, environmentId }: ConnectionScope) =>
   tx
     .createQueryBuilder(SsoConnection, 'connection')
     .where({ accountId, environmentId: environmentId ?? IsNull() }) as SelectQueryBuilder<SsoConnection>;
 
-/** How many there are of them. */
+/** Returns the number of connections of a scope. */
 export const countConnections = (tx: EntityManager, { accountId, environmentId }: ConnectionScope) =>
   readRowCount(tx, { accountId, environmentId: environmentId ?? null }, 'sso_connections');
 
@@ -49,9 +49,9 @@ export async function findConnection(tx: EntityManager, at: ConnectionAt): Promi
 }
 
 /**
- * The same, to be changed by the caller: nobody else changes it before the end of the transaction.
- * @throws DomainError organization.not_found, sso_connection.not_found; organization.sso_connection_not_owned where it is the
- *   developers' and no administrator of the Account calls
+ * Locks and returns a connection, for the caller to change it before anybody else can.
+ * @throws DomainError organization.not_found, sso_connection.not_found; organization.sso_connection_not_owned if it
+ *   belongs to the developers and the caller is not an administrator of the Account
  */
 export async function lockConnection(tx: EntityManager, at: ConnectionAt, caller: Caller): Promise<SsoConnection> {
   if ('organizationId' in at) await lockOrganization(tx, at.scope, at.organizationId);
@@ -65,22 +65,22 @@ export async function lockConnection(tx: EntityManager, at: ConnectionAt, caller
 const line = 'sso requests of ';
 
 /**
- * Whoever comes back from the provider of a connection is waited for, and nobody comes, or is sent there, before the end of the
- * transaction. Before `lockConnection`, and before what that locks: a sign-in holds its request first, and the organization and the
- * connection after it.
+ * Waits for sign-ins that are being completed by a connection, and keeps others from being completed or begun before
+ * the end of the transaction. Call it before `lockConnection` and before what that locks: a sign-in locks its request
+ * first, then the organization and the connection.
  */
 export async function lockRequests(tx: EntityManager, at: ConnectionAt): Promise<void> {
   const connection = await tx.findOne(SsoConnection, { where: whereOf(at), select: { id: true } });
   if (connection) await lockRequestsOf(tx, at.scope, connection.id);
 }
 
-/** The same, by the connection's id. Of several in the order of these. */
+/** The same by the connection's id. For several connections, call it in the order of their ids. */
 export async function lockRequestsOf(
   tx: EntityManager,
   { accountId }: AccountScope,
   connectionId: string,
 ): Promise<void> {
-  await lockExclusively(tx, `${line}${connectionId}`); // one that is begun after the look below would be found by no lock
+  await lockExclusively(tx, `${line}${connectionId}`); // the statement below would miss requests that begin after it
   await tx.query(
     `select from sso_requests where connection_id = $1 and account_id = $2 and completed_at is null order by id for update`,
     [connectionId, accountId],
@@ -88,9 +88,9 @@ export async function lockRequestsOf(
 }
 
 /**
- * SQL: the connection at which a request begins, held until the end of the transaction; none where it is deleted or given another
- * provider at this moment. Before a request of it is held.
- * @param its SQL for what is known of it
+ * SQL: the connection at which a request begins, locked until the end of the transaction; no row if it is being deleted
+ * or given another provider. Lock it before a request of it.
+ * @param its SQL for the known columns of the connection
  */
 export const connectionToBeginAt = (
   its: Record<'id' | 'accountId' | (typeof providerFields)[number], string>,
@@ -100,7 +100,10 @@ select found.id from (select ${sharedLockSql(`'${line}' || ${its.id}`)} as "isFr
     and saml_entity_id is not distinct from ${its.samlEntityId} and oidc_discovery_url is not distinct from ${its.oidcDiscoveryUrl}
     for key share) found`;
 
-/** Administrators of the Account act in the Portal; what others do by the Public API is done for the organization. */
+/**
+ * Whether the caller is an administrator of the Account, in the Portal. Others, in the Public API, act for an
+ * organization.
+ */
 export const isOfTeam = ({ type }: Caller): boolean => type === 'platform_admin';
 
 export async function detailsOf(

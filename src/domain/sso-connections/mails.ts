@@ -10,12 +10,12 @@ import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { lastEndOf, warnings } from './certificates.js';
 
-/** Has everybody who may manage a connection told by mail, after the commit, that it has switched itself off. */
+/** Queues mails, sent after the commit, to all who may manage a connection: it has switched itself off. */
 export async function tellAutoDisabled(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
   await tell(tx, connection, 'sso-connection-auto-disabled', now);
 }
 
-/** Has the same people told that the certificates of its provider end. */
+/** Queues mails to the same people: the certificates of its provider expire. */
 export async function tellCertificateExpiring(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
   await tell(tx, connection, 'sso-certificate-expiring', now);
 }
@@ -30,13 +30,15 @@ async function tell(
   const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, connection)) {
     const cause = `sso-connection/${id}/${causes[template]}/${now.getTime()}/${recipientId}`;
-    // Not as a mail of the Environment: its brand is for end users.
+    // Not a mail of the Environment, whose brand is for end users.
     await queueEmail(tx, { template, locale, subjectId: id, recipientId, cause, accountId }, now);
   }
 }
 const causes = { 'sso-connection-auto-disabled': 'auto-disabled', 'sso-certificate-expiring': 'certificate' };
 
-/** What the mails say. Null once nothing of it is so any more, or its reader has nothing to do with it any more. */
+/**
+ * The contents of the mails. Null if the reason does not hold any more, or the reader may not manage the connection.
+ */
 export const connectionMails = () =>
   ({
     'sso-connection-auto-disabled': async (tx, id, locale, recipientId) => {
@@ -50,7 +52,7 @@ export const connectionMails = () =>
       const connection = await tx.findOneBy(SsoConnection, { id, status: 'active' });
       const end = lastEndOf(connection?.samlSigningCert ?? '');
       const warnedAt = connection?.samlCertificateWarnedAt;
-      // A new certificate may have come meanwhile.
+      // Somebody may have set a new certificate meanwhile.
       if (!end || !warnedAt || warnedAt.getTime() < end.getTime() - warnings[0]) return null;
       const reader = await readerOf(tx, connection, recipientId);
       return reader && { to: reader.to, values: { ...reader.values, until_text: inWords(end, locale) } };

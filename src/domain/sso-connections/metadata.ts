@@ -13,7 +13,7 @@ export interface MetadataSource {
   url?: string | undefined;
 }
 
-/** As much of a document as is read; those of whole federations are longer, and hold many providers. */
+/** The longest document that is read; those of whole federations, with many providers, are longer. */
 export const metadataBytes = 1024 * 1024;
 
 export interface MetadataDeps {
@@ -22,8 +22,8 @@ export interface MetadataDeps {
 }
 
 /**
- * What a provider's metadata says of a connection (SAML 2.0 Metadata §2). Certificates that have expired are left out where
- * others are there, but for those in use, and what it does not say stays as it is.
+ * Returns the settings of a connection from its provider's metadata (SAML 2.0 Metadata §2). Expired certificates that
+ * are not in use are left out if there are others. Settings that the metadata lacks stay as they are.
  * @param inUse the certificates of the connection
  * @throws DomainError validation.failed, sso_connection.metadata_unreadable with the reason
  */

@@ -1,6 +1,7 @@
 /**
- * SQL: of the connections of the Environment itself, all of which an organization takes that requires SSO and has none of its own, the
- * one to send an Identity to: an active one, if there is one; of those the one that knows the person, else the default, else the oldest.
+ * SQL: the Environment's own connection to send an Identity to. An organization that requires SSO and has no connection
+ * of its own accepts all of the Environment's. Active ones come first; of those the one that knows the person, else the
+ * default, else the oldest.
  */
 export const environmentConnection = (environment: string, identity: string): string => `
 select c.id, c.status from sso_connections c

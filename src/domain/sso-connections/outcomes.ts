@@ -7,7 +7,7 @@ import type { SsoRefusal } from '../sso-protocols/assertion.js';
 import { recordConnectionEvent } from './events.js';
 import { tellAutoDisabled } from './mails.js';
 
-/** After so many refused answers in a row a connection switches itself off (contract §8). */
+/** After this many refused responses in a row a connection switches itself off (contract §8). */
 export const mostFailures = 10;
 
 const quiet = seconds(1);
@@ -19,9 +19,9 @@ where id = $1 and (consecutive_failures > 0 or last_login_at is null or last_log
 };
 
 /**
- * Somebody's answer was taken. In a scope that sees the connection: of its Account, or of the system. A connection by which many
- * sign in at once is written to once a second: its row is no queue.
- * @param connection as it was read a moment ago; where that has nothing to change, nothing is asked
+ * Records that a response was accepted, in a scope that sees the connection: its Account's, or the system's. Updates a
+ * connection at most once a second, so that many sign-ins at once do not queue for its row.
+ * @param connection as it was read a moment ago; if it needs no update, no statement runs
  */
 export async function noteSuccess(
   run: RunsStatement,
@@ -34,10 +34,10 @@ export async function noteSuccess(
 }
 
 /**
- * An answer to a request of ours was refused: the tenth in a row switches an active connection off, records
- * `sso_connection.auto_disabled` and has whoever may manage it told by mail. Those that are at once are counted one by one.
- * Sessions that began by it go on. Not for the answers of test sign-ins, nor for those that nobody here asked for.
- * @returns whether this one has switched it off
+ * Records that a response to our request was refused. The tenth in a row switches an active connection off, records
+ * `sso_connection.auto_disabled` and notifies all who may manage it by mail. Concurrent failures are counted one by
+ * one. Sessions that began by the connection continue. Not for responses to test sign-ins, nor for unsolicited ones.
+ * @returns whether this failure has switched it off
  */
 export async function noteFailure(
   tx: EntityManager,

@@ -8,7 +8,9 @@ const properties = getMetadataArgsStorage()
   .filterColumns(SsoConnection)
   .map(({ propertyName }) => propertyName);
 
-/** A connection, and whether anybody comes by it: it is active, and so is the organization whose it is, with all above that. */
+/**
+ * A connection, and whether people can sign in by it: it is active, and so are its organization, if any, and all above.
+ */
 export interface ReadConnection extends SsoConnection {
   isOpen: boolean;
 }
@@ -18,7 +20,7 @@ from sso_connections c where c.id = $1`;
 const statement = { name: 'read_sso_connection', text: `${text} and (c.account_id = $2) is true` };
 const anyStatement = { name: 'read_any_sso_connection', text };
 
-/** A connection of an Account, whatever its status: as the entity, by one statement. */
+/** Returns a connection of an Account, whatever its status, as the entity, with one statement. */
 export async function readConnection(
   run: RunsStatement,
   { accountId, id }: Pick<SsoConnection, 'accountId' | 'id'>,
@@ -27,7 +29,7 @@ export async function readConnection(
   return found ?? null;
 }
 
-/** The same of any Account, where a provider comes that knows the connection's URLs alone. */
+/** Returns a connection of any Account, for requests of a provider, which knows only the connection's URLs. */
 export async function readAnyConnection(db: Pick<Db, 'statement'>, id: string): Promise<ReadConnection | null> {
   const [found] = await db.statement<ReadConnection>(anyStatement, [id]);
   return found ?? null;

@@ -9,11 +9,11 @@ import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code
 import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 
-/** A set of codes, as it can be told of afterwards. All zero and null where none was made yet. */
+/** A set of codes as it is shown later. All zero and null if none has been created yet. */
 export interface RecoverySet {
   count: number;
   remaining: number;
-  /** Counts the sets. */
+  /** The number of the set, counted from 1. */
   generation: number;
   createdAt: Date | null;
 }
@@ -27,8 +27,8 @@ export interface SsoRecoveryCodesDeps {
 export type SsoRecoveryCodes = ReturnType<typeof createSsoRecoveryCodes>;
 
 /**
- * Codes by which members of an organization that requires its identity provider can sign in while that is down: ten, each good
- * for one sign-in, for whoever has proved who they are in another way. Stored as hashes.
+ * Manages the codes by which members of an organization that requires its identity provider can sign in while that is
+ * down: ten, each valid for one sign-in of somebody who has proved who they are in another way. Stored as hashes.
  */
 export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesDeps) {
   const hashes = createRecoveryCodeHashes(passwords);
@@ -47,13 +47,13 @@ export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesD
       }),
 
     /**
-     * Makes a new set, which voids the one before.
-     * @returns the codes, answered here and never again
+     * Creates a new set, which makes the previous one void.
+     * @returns the codes, which are never shown again
      * @throws DomainError organization.not_found
      */
     async renew(scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> {
       const { codes, kept } = await hashes.newSet();
-      await assertStillMay(); // as it is after ten hashes
+      await assertStillMay(); // ten hashes take time
       return db.transaction(scope, async (tx) => {
         const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
         const where = { ...within(scope), organizationId };

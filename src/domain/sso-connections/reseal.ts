@@ -1,7 +1,7 @@
 import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
 import { clientSecretContext } from './secrets.js';
 
-/** Encrypts client secrets anew that an older master key sealed. Answers how many. */
+/** Re-encrypts client secrets that an older master key sealed. Returns how many. */
 export const resealConnections = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
     table: 'sso_connections',

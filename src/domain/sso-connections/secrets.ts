@@ -2,18 +2,18 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { equalInConstantTime } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 
-/** What a connection's client secret is sealed with. */
+/** The context in which a connection's client secret is sealed. */
 export const clientSecretContext = (connectionId: string) => `sso_connections.oidc_client_secret/${connectionId}`;
 
-/** The secret that we prove ourselves with at an OpenID provider; null where there is none. */
+/** Returns the secret with which we authenticate at an OpenID provider; null if there is none. */
 export const clientSecretOf = (
   sealing: Pick<Sealing, 'open'>,
   { id, oidcClientSecretSealed }: Pick<SsoConnection, 'id' | 'oidcClientSecretSealed'>,
 ): string | null => oidcClientSecretSealed && sealing.open(oidcClientSecretSealed, clientSecretContext(id));
 
 /**
- * A client secret as it is stored: as it stands where it is the one that is there, so that who sends it again changes nothing. Where that
- * cannot be opened any more it is sealed anew.
+ * Returns a client secret as it is stored. Returns the stored text if it holds the same secret, so that sending it
+ * again changes nothing. If the stored text cannot be opened any more, the secret is sealed again.
  */
 export function sealedClientSecret(
   sealing: Pick<Sealing, 'seal' | 'open'>,

@@ -3,27 +3,28 @@ import { backchannelLogoutUrlOf, callbackUrlOf, signedOutUrlOf } from '../sso-pr
 import { samlServiceProviderOf } from '../sso-protocols/saml/settings.js';
 import { type CertificateDates, datesOf } from './certificates.js';
 
-/** What the administrator of an identity provider enters there. What is not of the protocol is null. */
+/** What the administrator of an identity provider enters there. Fields of the other protocol are null. */
 export interface ServiceProvider {
   protocol: SsoConnection['type'];
-  /** SAML: where answers are posted to, and our name. */
+  /** SAML: where responses are posted to, and our entity id. */
   acsUrl: string | null;
   entityId: string | null;
   metadataUrl: string | null;
-  /** SAML: where messages of single logout are sent to. */
+  /** SAML: where messages of Single Logout are sent to. */
   sloUrl: string | null;
-  /** OpenID Connect: where the browser comes back to, after a sign-in and after a sign-out. */
+  /** OpenID Connect: where the browser returns to after a sign-in, and after a sign-out. */
   redirectUri: string | null;
   postLogoutRedirectUri: string | null;
-  /** OpenID Connect: where the provider itself says that a session there is over. */
+  /** OpenID Connect: where the provider itself reports that a session there has ended. */
   backchannelLogoutUri: string | null;
-  /** SAML: of the key that signs our messages; null before the first of them, which makes it. */
+  /** SAML: the certificate of the key that signs our messages; null before the first one, which creates the key. */
   signingCertificate: CertificateDates | null;
 }
 
 /**
- * @param baseUrl without a slash at its end
- * @param certificate of the connection's key, where it has one
+ * Returns what the administrator of a connection's identity provider enters there.
+ * @param baseUrl without a trailing slash
+ * @param certificate of the connection's key, if it has one
  */
 export function serviceProviderOf(
   baseUrl: string,
@@ -42,7 +43,7 @@ export function serviceProviderOf(
     };
   }
   const { acsUrl, entityId, sloUrl } = samlServiceProviderOf(baseUrl, id);
-  // Our name is where our metadata is.
+  // Our entity id is the URL of our metadata.
   const signingCertificate = datesOf(certificate ?? '')[0] ?? null;
   return { ...ofOidc, protocol: type, acsUrl, entityId, metadataUrl: entityId, sloUrl, signingCertificate };
 }

@@ -5,10 +5,10 @@ import { isSame } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { readCertificates } from './certificates.js';
 
-/** Fields of an Identity that an attribute, or a claim, of the provider can fill. */
+/** Fields of an Identity that an attribute or a claim of the provider can fill. */
 export const mappedFields = ['email', 'first_name', 'last_name', 'avatar_url', 'external_id'] as const;
 export const signatureAlgorithms = ['sha256', 'sha512'] as const;
-/** Those that name somebody alike at every sign-in; a transient one would not. */
+/** The formats that name a person the same at every sign-in; a transient one would not. */
 export const lastingNameIdFormats = [
   'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
   'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
@@ -38,12 +38,12 @@ type Stored = Pick<
   | 'jitProvisioningEnabled'
   | 'defaultRoleId'
 >;
-/** What can be set of a connection; the secret in clear, null takes it away. */
+/** The settings of a connection, with the client secret in clear text; null removes it. */
 export interface ConnectionSettings extends Stored {
   oidcClientSecret: string | null;
 }
 
-/** What stands where nothing was said. */
+/** Returns the defaults of settings. */
 export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> => ({
   samlEntityId: null,
   samlSsoUrl: null,
@@ -64,7 +64,7 @@ export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> =
   defaultRoleId: null,
 });
 
-/** And who goes there. */
+/** The URLs in settings, and who opens them. */
 const urls = [
   ['samlSsoUrl', 'browser'],
   ['samlSloUrl', 'browser'],
@@ -77,9 +77,9 @@ export interface Judging {
 }
 
 /**
- * What is wanted of a connection, as it is stored.
- * @param current as it stands, or `emptySettings` of one that is made: what says the same as before is no fault
- * @throws DomainError validation.failed naming all that cannot be
+ * Checks the wanted settings of a connection and returns them as they are stored.
+ * @param current the connection, or `emptySettings` of a new one; repeating a current value is no fault
+ * @throws DomainError validation.failed naming everything that is not possible
  */
 export function settledSettings(
   current: Pick<SsoConnection, 'type' | 'scope' | 'ownedByOrganization'> & Partial<Stored>,
@@ -107,7 +107,8 @@ export function settledSettings(
   if (wanted.defaultRoleId && current.scope === 'admin')
     refuse('defaultRoleId', 'not_of_scope', 'is for end users: administrators get their roles through invites');
   if (current.ownedByOrganization && wanted.attributeMapping?.external_id !== undefined)
-    // The name of somebody in the developers' own system: whoever could choose it could choose whom they are taken for.
+    // It identifies a person in the developers' own system: somebody who could choose it could choose who they are
+    // there.
     refuse('attributeMapping.external_id', 'not_of_organization', 'can only be set by the account of the organization');
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return {
@@ -116,7 +117,7 @@ export function settledSettings(
   };
 }
 
-/** What is wrong with a tenant's URL, as far as can be said before it is called; null where nothing is. */
+/** Returns what is wrong with a tenant's URL, as far as can be known before it is called; null if nothing is. */
 export function faultOfUrl(
   url: string,
   guard: Pick<Guard, 'enter'>,
@@ -134,7 +135,7 @@ const required = {
   oidc: ['oidcDiscoveryUrl', 'oidcClientId', 'oidcClientSecretSealed'],
 } as const satisfies Record<SsoType, readonly (keyof SsoConnection)[]>;
 
-/** What keeps a connection from being used, by field. */
+/** Returns the required settings that a connection lacks. */
 const missingOf = (connection: SsoConnection): ErrorDetail[] =>
   required[connection.type]
     .filter((field) => !connection[field])

@@ -10,9 +10,9 @@ import { type ConnectionAt, type ConnectionDetail, lockConnection, lockRequests 
 import { assertComplete } from './settings.js';
 
 /**
- * `configuring → active ⇄ disabled`, and what follows from it. With a connection that is disabled or deleted go the sessions
- * that began by it, or went on by it for a while, and what applications were given in them: whoever disables one no longer trusts
- * what it said.
+ * Changes the status, `configuring → active ⇄ disabled`, and deletes connections. Disabling or deleting one ends the
+ * sessions that began by it, or continued by it for a while, and what was issued to applications in them: an
+ * administrator who disables a connection does not trust what it said.
  */
 export function createStatusChanges({
   db,
@@ -30,13 +30,14 @@ export function createStatusChanges({
   ): Promise<T> =>
     db.transaction(scopeToEnd(at), async (tx) => {
       await lockRequests(tx, at);
-      // No organization's connection is the default; its policy is changed under the organization's lock first, then this one.
+      // Not for an organization's connection, which is never the default: a change of the organization's policy locks
+      // the organization before the settings.
       if (at.scope.environmentId && !('organizationId' in at)) await lockSettings(tx, at.scope.environmentId);
       return work(tx, await lockConnection(tx, at, caller));
     });
 
   return {
-    /** What is active already stays so. @throws DomainError as `lockConnection`; sso_connection.incomplete */
+    /** Leaves an active connection as it is. @throws DomainError as `lockConnection`; sso_connection.incomplete */
     activate: (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
       change(at, caller, async (tx, connection) => {
         if (connection.status === 'active') return detail(tx, connection);
@@ -48,7 +49,7 @@ export function createStatusChanges({
         return detail(tx, { ...connection, ...activated });
       }),
 
-    /** What is disabled already stays so. @throws DomainError as `lockConnection`; sso_connection.not_active */
+    /** Leaves a disabled connection as it is. @throws DomainError as `lockConnection`; sso_connection.not_active */
     disable: (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
       change(at, caller, async (tx, connection) => {
         const { id, status } = connection;
@@ -67,10 +68,10 @@ export function createStatusChanges({
   };
 }
 
-/** Sessions of administrators are seen by the system alone; the connection is found within its Account all the same. */
+/** Only the system's scope sees sessions of administrators; the connection is still looked up within its Account. */
 const scopeToEnd = ({ scope }: ConnectionAt): Scope => (scope.environmentId === undefined ? 'system' : scope);
 
-/** Before the connection, as whoever makes one the default takes them. */
+/** Locks the settings before the connection, in the order of a change of the default connection. */
 async function lockSettings(tx: EntityManager, environmentId: string): Promise<void> {
   await tx.query('select from environment_settings where environment_id = $1 for no key update', [environmentId]);
 }

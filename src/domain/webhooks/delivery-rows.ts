@@ -50,7 +50,7 @@ const deliveriesOf = (webhookId: string, conditions: (put: Bind) => string[]): R
     [
       `delivery.webhook_id = ${put(webhookId)}`,
       // Written so that no index matches: PostgreSQL would otherwise read all of the Account's deliveries by age,
-      // although most belong to other subscriptions.
+      // although those to other subscriptions are among them.
       '(delivery.account_id = $1) is true',
       isThere(put(webhookId)),
       ...conditions(put),
