@@ -3,10 +3,7 @@ import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/**
- * Returns a new key, `ghk_<live|test>_<client_id>_<secret><checksum>` (contract §2), or a new secret of an existing
- * one.
- */
+/** Returns a key, `ghk_<live|test>_<client_id>_<secret><checksum>` (contract §2), new or only with a new secret. */
 export function newApiKey(
   environmentType: 'development' | 'production',
   clientId: string = base62(randomBytes(12), 17),

@@ -142,7 +142,8 @@ export function createIdentityInvites({
 }
 
 /**
- * Checks that the person is not a member yet. A deactivated membership counts too: the invite would let them back in.
+ * Checks that the person is not yet in the Environment, or in the directory if the invite leads there. A deactivated
+ * membership counts, too: the invite would let them back in.
  * @throws DomainError identity_invite.already_member
  */
 async function assertNew(

@@ -4,11 +4,11 @@ import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { toALabels } from '../a-labels.js';
 
 /*
- * Finds the active connection by which somebody signs in. An address is covered by a verified domain: one of the Account for
- * the Account's own connections (for administrators, and of its Environments), one of an organization for the
- * organization's. A lapsed claim covers nobody. Domains are compared whole: a claim of acme.com does not cover eu.acme.com.
- * All functions need a transaction of the Account without an Environment, which sees the Account's own claims, or one of
- * the system.
+ * Finds the active connection by which somebody signs in. An address is covered by a verified domain: one of the
+ * Account for the Account's own connections (for administrators, and of its Environments), one of an organization for
+ * the organization's. A lapsed claim covers nobody. Domains are compared whole: a claim of acme.com does not cover
+ * eu.acme.com. All functions need a transaction of the Account without an Environment, which sees the Account's own
+ * claims, or one of the system.
  */
 
 /** Returns the domain of an address in the form of claims, in A-labels and lower case; null if it is not an address. */

@@ -27,7 +27,10 @@ export interface SsoDomainsDeps {
   schedule: DomainSchedule;
   checks: Pick<DomainChecks, 'check'>;
   processes: Pick<RunningProcesses, 'describe'> & {
-    /** Has the claim's process look now. @throws DomainError service.unavailable, soon: the caller can look instead */
+    /**
+     * Has the claim's process look now.
+     * @throws DomainError service.unavailable, quickly: the caller can look instead
+     */
     checkDomain(input: ReturnType<typeof ssoDomainInput>): Promise<DomainLook>;
   };
 }
@@ -131,7 +134,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       return read();
     },
 
-    /** Deletes the claim: another claimant who proves the domain can have it at once. @throws DomainError as `get` */
+    /** Deletes the claim: another claimant who has proved it can have it at once. @throws DomainError as `get` */
     remove: (of: Claimant, domain: string): Promise<void> =>
       db.transaction(of.scope, async (tx) => {
         await releaseClaim(tx, await find(tx, of, domain, { lock: true }));

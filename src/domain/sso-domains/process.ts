@@ -32,7 +32,7 @@ export async function recordDomainEvent(
 }
 
 /**
- * Deletes a claim that the caller has locked, and ends its process: another claimant who proves the domain can have it.
+ * Deletes a claim that the caller has locked, and ends its process: another claimant who has proved it can have it.
  */
 export async function releaseClaim(tx: EntityManager, claim: SsoDomain): Promise<void> {
   await tx.delete(SsoDomain, { accountId: claim.accountId, id: claim.id });

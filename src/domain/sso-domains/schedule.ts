@@ -39,7 +39,7 @@ export function nextLook(
     at += pause;
     if (at >= notBefore) return new Date(at);
   }
-  return new Date(notBefore); // the last one
+  return new Date(notBefore); // the final look-up
 }
 
 /**

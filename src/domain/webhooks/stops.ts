@@ -37,7 +37,7 @@ const firstStopOf = (columns: string, delivery: string, and = '') =>
 export const stopOf = (column: 'reason' | 'stopped_at', delivery: string): string =>
   firstStopOf(`s.${column}`, delivery);
 
-/** SQL: the same as a row to join; no row if the delivery is not pending. */
+/** SQL: the same as a row to join; no row without such a stop, or if the delivery is not pending. */
 export const firstStop = (delivery: string): string =>
   firstStopOf('s.reason, s.stopped_at', delivery, ` and ${delivery}.status = 'pending'`);
 
