@@ -168,8 +168,8 @@ export function createSignIn(deps: SignInDeps): SignIn {
   return {
     async signIn({ email: typed, password, ...place }) {
       const email = inALabels(typed);
-      // A failure takes the same work for every address: one count, one look-up, one verification, one event, one search
-      // for a provider.
+      // A failure takes the same work for every address: one count, one look-up, one verification, one event, one
+      // search for a provider.
       const locksUntil = await guesses.signIn.begin(email);
       const { user, matches } = await guesses.signIn.look(email, async () => {
         const [found] = await db.statement<UserRow>(byEmail, [email]);
