@@ -175,6 +175,15 @@ test('a page of groups with their members ends where they would be too many', as
     ]);
 });
 
+test('a search over users and groups returns as many groups as fit, and more without their members', async () => {
+  const own = await newDirectory(api, await newAccount(api));
+  for (let i = 0; i < 21; i++) await newGroup(own, `Group ${i}`);
+  const search = async (more: object) =>
+    (await own('POST', '/.search', { filter: 'displayName sw "Group"', ...more })).json();
+  expect(await search({})).toMatchObject({ totalResults: 21, itemsPerPage: 20 });
+  expect(await search({ excludedAttributes: ['members'] })).toMatchObject({ totalResults: 21, itemsPerPage: 21 });
+});
+
 test('a group that seems full is counted, and then takes who comes', async () => {
   const [ana, ben] = [await newUser(call), await newUser(call)];
   const id = await newGroup(call, 'Full', ana.id);

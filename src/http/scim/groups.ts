@@ -13,10 +13,13 @@ import { isAsked, sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
 const kind = groupKind;
-/** Each may have thousands of members: a page with members has fewer groups (RFC 7644 §3.4.2.4 allows that). */
-export const mostWithMembers = 20;
+const mostWithMembers = 20;
 
 const hasMembers = (projection: Projection) => isAsked(kind, projection, 'members');
+
+/** A group may have thousands of members: a page with members has fewer groups (RFC 7644 §3.4.2.4 allows that). */
+export const groupsOnPage = (count: number, projection: Projection): number =>
+  hasMembers(projection) ? Math.min(count, mostWithMembers) : count;
 
 interface Of {
   Params: { id: string };
@@ -34,9 +37,8 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
 
   const list = async (request: Parameters<typeof directoryOf>[0], asked: Record<string, unknown>) => {
     const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
-    const isWithMembers = hasMembers(projection);
-    const count = isWithMembers ? Math.min(wanted.count, mostWithMembers) : wanted.count;
-    const { total, rows } = await service.list(directoryOf(request), { ...wanted, count }, isWithMembers);
+    const page = { ...wanted, count: groupsOnPage(wanted.count, projection) };
+    const { total, rows } = await service.list(directoryOf(request), page, hasMembers(projection));
     const resources = rows.map((one) => projected(kind, resource(one), projection));
     return listResponse(resources, { total, startIndex: wanted.startIndex });
   };

@@ -9,7 +9,7 @@ import type { Resource, ResourceKind } from '../../domain/scim/schema.js';
 import { presentUser } from '../../domain/scim/user-resource.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
-import { mostWithMembers } from './groups.js';
+import { groupsOnPage } from './groups.js';
 import type { ScimOptions } from './options.js';
 import { isAsked } from './resources.js';
 import { listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
@@ -32,7 +32,7 @@ export function search(app: FastifyInstance, { users, groups, baseUrl }: ScimOpt
       return { total, rows: rows.map(({ group, members }) => presentGroup(group, members, baseUrl)) };
     };
     const first = await part(userKind, wanted, projection, ofUsers);
-    const left = Math.min(wanted.count - first.rows.length, mostWithMembers);
+    const left = groupsOnPage(wanted.count - first.rows.length, projection);
     const startIndex = Math.max(1, wanted.startIndex - first.total);
     const second = await part(groupKind, { ...wanted, startIndex, count: left }, projection, ofGroups);
     const total = first.total + second.total;
