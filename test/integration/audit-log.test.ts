@@ -422,6 +422,17 @@ describe('an export', () => {
     });
   });
 
+  test('as CSV has no cell that a spreadsheet runs as a formula', async () => {
+    const fresh = await newAccount(api);
+    const headers = await fresh.apiKey();
+    const starts = ['=', '+', '-', '@', '\t', '\r', '\n', '＝'];
+    const list = starts.map((start) => `U&'\\${start.charCodeAt(0).toString(16).padStart(4, '0')}cmd'`).join(', ');
+    await writeEvents(api, fresh, starts.length, { resource_label: `(array[${list}])[i]` });
+    const url = '/api/v1/audit-logs/export?format=csv&action=node.updated';
+    const { body } = await send(api.app, 200, { url, headers });
+    for (const start of starts) expect(body).toContain(`'${start}cmd`);
+  });
+
   test('loses and repeats nothing while others write, and leaves out what came later', async () => {
     const fresh = await newAccount(api);
     const place = { accountId: fresh.scope.accountId, surface: 'all', reach: null } as const;
