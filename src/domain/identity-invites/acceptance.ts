@@ -13,7 +13,7 @@ import { type Passwords, passwordRequired } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import { keepOrganizations, scopeOf } from './events.js';
 import { joinEnvironment } from './join.js';
-import { invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
+import { findPending, invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
 /** What the link of an invite offers. */
 export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
@@ -154,7 +154,7 @@ export function createIdentityInviteAcceptance({
       }),
     pagesOf: (token) =>
       db.transaction('system', async (tx) => {
-        const invite = await pendingOf(tx, token, now()).catch(() => null);
+        const invite = await findPending(tx, token, now());
         if (!invite) return null;
         const { accountId, environmentId } = invite;
         const { settings } = await toldOf(tx, invite);

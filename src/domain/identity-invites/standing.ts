@@ -34,10 +34,16 @@ export async function inviteOf(tx: EntityManager, token: string): Promise<Identi
   return place && (await tx.existsBy(Environment, place)) ? invite : null;
 }
 
+/** Returns the pending invite with this token, or else null. */
+export async function findPending(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite | null> {
+  const invite = await inviteOf(tx, token);
+  return invite && inviteStatusOf(invite, now) === 'pending' ? invite : null;
+}
+
 /** @throws DomainError invite.link_invalid, the same for every token that does not work */
 export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
-  const invite = await inviteOf(tx, token);
-  if (!invite || inviteStatusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
+  const invite = await findPending(tx, token, now);
+  if (!invite) throw new DomainError('invite.link_invalid');
   return invite;
 }
 
