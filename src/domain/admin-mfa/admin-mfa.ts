@@ -24,7 +24,7 @@ export interface AdminMfaDeps {
   now: Clock;
 }
 
-/** Second factors of platform admins (docs/decisions/0043): asked for at sign-in, and looked after by their owners. */
+/** Second factors of platform admins (docs/decisions/0043): the challenges at sign-in, and their owners' management. */
 export interface AdminMfa {
   challenges: AdminChallenges;
   own: OwnAdminMfa;

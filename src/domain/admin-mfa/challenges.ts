@@ -17,14 +17,14 @@ import type { UserWebauthn } from './webauthn.js';
 
 export type AdminSecondFactor =
   | { kind: 'totp' | 'recovery_code'; code: string }
-  /** What the browser sent, unread. */
+  /** What the browser sent, not validated yet. */
   | { kind: 'webauthn'; response: unknown };
 
 export type AdminFactorKind = AdminSecondFactor['kind'];
 
-/** A question for a second factor, as the person is asked it. */
+/** A request for a second factor, as the person sees it. */
 export interface AdminChallenge {
-  /** For the answer; works once. */
+  /** To be sent back with the answer; works once. */
   challengeToken: string;
   availableFactors: AdminFactorKind[];
   expiresAt: Date;
@@ -41,18 +41,21 @@ export interface AdminChallengesDeps {
   now: Clock;
 }
 
-/** Between the first and the second factor of a platform admin's sign-in. */
+/** The step between the first and the second factor of a platform admin's sign-in. */
 export function createAdminChallenges(deps: AdminChallengesDeps) {
   const { db, attempts, factors, recoveryCodes, totp, webauthn, pending, now } = deps;
 
-  /** @throws DomainError mfa.challenge_invalid, alike for every token that does not work */
+  /** @throws DomainError mfa.challenge_invalid, whatever the reason why the token does not work */
   async function open(token: string): Promise<OpenUserSignIn> {
     const found = await pending.find(token);
     if (!found) throw new DomainError('mfa.challenge_invalid');
     return found;
   }
 
-  /** The factor's own part of `amr`, or null for a wrong one. @param found the recovery code that was typed */
+  /**
+   * Returns the factor's own part of `amr`, or null for a wrong answer.
+   * @param found the recovery code that was typed
+   */
   async function amrOf(signIn: OpenUserSignIn, proof: AdminSecondFactor, { found, on }: Spending) {
     switch (proof.kind) {
       case 'totp':
@@ -77,10 +80,10 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
   }
 
   /**
-   * Looks at an answer and spends it, with the sign-in. All of it is one transaction that holds the user, as the answers of end
-   * users do (`mfa/challenges`): whoever takes a factor away comes before all of it or after, and one form that is sent twice is
-   * one answer.
-   * @returns null for a wrong one
+   * Checks an answer and spends it together with the sign-in, in one transaction that locks the user, as for end users
+   * (`mfa/challenges`): a removal of a factor happens before all of it or after all of it, and a form that is sent
+   * twice is one answer.
+   * @returns null for a wrong answer
    */
   async function settle(signIn: OpenUserSignIn, proof: AdminSecondFactor, locale: 'en' | 'de') {
     const { kind } = proof;
@@ -98,10 +101,10 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
   }
 
   return {
-    /** Whether the user has a factor, so that no sign-in of theirs does without. */
+    /** Whether the user has a factor, so that every sign-in of theirs needs one. */
     isAsked: async (userId: string): Promise<boolean> => (await factors.kinds(userId)).length > 0,
 
-    /** The question that somebody who has a factor is asked; null for whoever has none. */
+    /** Begins the challenge of a user who has a factor; returns null for a user who has none. */
     async ask(first: BeginUserSignIn): Promise<AdminChallenge | null> {
       const kinds = await factors.kinds(first.userId);
       if (kinds.length === 0) return null;
@@ -115,20 +118,20 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
     },
 
     /**
-     * Options for `navigator.credentials.get`; each makes the ones before void.
+     * Returns options for `navigator.credentials.get`; they invalidate the ones before.
      * @throws DomainError mfa.challenge_invalid
      */
     webauthnOptions: async (token: string): Promise<PublicKeyCredentialRequestOptionsJSON> =>
       webauthn.assertionOptions(await open(token)),
 
     /**
-     * Checks an answer, and spends it with the token. Ten wrong ones in a quarter of an hour, or fifty in a day, lock whoever's it
-     * is, in every sign-in.
+     * Checks an answer, and spends it with the token. Ten wrong answers in a quarter of an hour, or fifty in a day,
+     * lock the user out of the second factor, in every sign-in.
      * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked
      */
     async answer(token: string, proof: AdminSecondFactor, locale: 'en' | 'de'): Promise<AnsweredAdminChallenge> {
       const signIn = await open(token);
-      const proves = ({ isOver }: Settled) => !isOver; // where it is over nothing was looked at
+      const proves = ({ isOver }: Settled) => !isOver; // if the sign-in is over, no answer was checked
       const settled = await attempts.counted(signIn.userId, () => settle(signIn, proof, locale), proves);
       if (settled === null) throw new DomainError('mfa.code_invalid');
       if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
@@ -139,7 +142,7 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
   };
 }
 
-/** What a right answer comes to, and what the session that it leads to looks at again. */
+/** The result of a right answer, and what the new session checks again. */
 export interface AnsweredAdminChallenge extends HeldUserSignIn {
   signIn: OpenUserSignIn;
   proved: SecondFactorResult;
@@ -147,13 +150,13 @@ export interface AnsweredAdminChallenge extends HeldUserSignIn {
 
 type Settled = { isOver: true } | ({ isOver: false; amr: string[] } & HeldUserSignIn);
 
-/** What an answer is looked at in: the recovery code that was typed, and the transaction. */
+/** What an answer is checked with: the id of the recovery code that was typed, and the transaction. */
 interface Spending {
   found: string | null;
   on: Db;
 }
 
-/** How an answer came out, as it is told of. */
+/** The outcome of an answer, for its event. */
 interface Looked {
   kind: AdminFactorKind;
   passed: boolean;

@@ -16,10 +16,10 @@ import type { AdminProof, ProvenSession } from './proof.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 
-/** More than anybody has; each app is one more secret that a code is compared with. */
+/** More than anybody needs; a code is compared with the secret of every app. */
 const mostFactors = 20;
 
-/** A factor that was just proved. */
+/** A factor that its owner has just proved. */
 export type NewUserFactor = TotpFactor | KeyFactor;
 
 /** What may be shown of a factor. */
@@ -27,7 +27,7 @@ export type UserFactorSummary = Pick<UserMfaFactor, 'id' | 'type' | 'label' | 'e
 
 export interface AddedUserFactor {
   factor: UserFactorSummary;
-  /** With the first factor: to be shown once. */
+  /** Created with the first factor, and shown once. */
   recoveryCodes: string[] | null;
 }
 
@@ -48,7 +48,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
     { id, type }: Pick<UserMfaFactor, 'id' | 'type'>,
   ) => recordOfUser(tx, action, { resourceId: userId, metadata: { factor_id: id, factor: type } });
 
-  /** Of which kinds the user has any. */
+  /** The kinds of factors that the user has. */
   const kinds = async (userId: string): Promise<UserMfaFactor['type'][]> =>
     (await db.statement<{ type: UserMfaFactor['type'] }>(kindsStatement, [userId])).map(({ type }) => type);
 
@@ -59,7 +59,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
       db.transaction('system', (tx) => tx.find(UserMfaFactor, { ...summary, where: { userId } })),
 
     /**
-     * Adds a factor, and counts it as proved in the session that adds it. With the first one come recovery codes.
+     * Adds a factor, which counts as proved in the session that adds it. The first one comes with recovery codes.
      * @param amr the factor's own (RFC 8176)
      * @throws DomainError auth.reauthentication_required, mfa.already_enrolled, mfa.too_many_factors
      */
@@ -92,10 +92,10 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
       );
     },
 
-    /** Calls a factor otherwise. @throws DomainError mfa.factor_not_found */
+    /** Renames a factor. @throws DomainError mfa.factor_not_found */
     rename: (admin: SignedInAdmin, id: string, label: string): Promise<UserFactorSummary> =>
       db.transaction('system', async (tx) => {
-        const factor = await find(tx, admin, id, { lock: true }); // whoever removes it comes before all of it, or after
+        const factor = await find(tx, admin, id, { lock: true }); // a removal happens before or after this
         if (factor.label === label) return factor;
         await tx.update(UserMfaFactor, { id, userId: admin.userId }, { label });
         await record(tx, 'auth.admin_mfa_renamed', admin, factor);
@@ -103,9 +103,9 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
       }),
 
     /**
-     * Removes a factor; with the last one the recovery codes go.
-     * @throws DomainError account.other_sign_in_required, auth.reauthentication_required, mfa.factor_not_found; mfa.last_factor where an Account of theirs
-     *   requires one
+     * Removes a factor; with the last one also the recovery codes.
+     * @throws DomainError account.other_sign_in_required, auth.reauthentication_required, mfa.factor_not_found;
+     *   mfa.last_factor if an Account of theirs requires one
      */
     remove: (admin: SignedInAdmin, id: string, locale: 'en' | 'de'): Promise<void> =>
       db.transaction('system', async (tx) => {
@@ -135,7 +135,7 @@ const summary = {
   select: { id: true, type: true, label: true, enrolledAt: true, lastUsedAt: true },
   order: { enrolledAt: 'asc', id: 'asc' },
 } as const;
-/** Of the same app's enrollment confirmed twice, and a key that is registered already. */
+/** Violated when the enrollment of an app is confirmed twice, and when a key is registered already. */
 const constraintsOfSame = ['user_mfa_factors_pkey', 'user_mfa_factors_credential'];
 
 /** @throws DomainError mfa.factor_not_found */
@@ -151,7 +151,7 @@ async function find(
   return factor;
 }
 
-/** Whoever enrolls a factor has used it: from now on the session is one of two factors, and so are its tokens. */
+/** Raises the session to two factors, and so its tokens: to enroll a factor is to use it. */
 async function strengthen(
   tx: EntityManager,
   { sessionId, userId }: SignedInAdmin,

@@ -10,13 +10,13 @@ import { factorInMails } from '../mfa/factor-in-mails.js';
 
 export interface AdminNotice {
   userId: string;
-  /** What has happened: the mail's words come from it. */
+  /** The event that the mail is about; its text depends on it. */
   eventId: string;
   locale: 'en' | 'de';
   now: Date;
 }
 
-/** Tells a platform admin by mail what has happened to their second factors, or to an Account of theirs, after the commit. */
+/** Mails a platform admin, after the commit, what happened to their second factors or to an Account of theirs. */
 export async function noticeAdmin(tx: EntityManager, { userId, eventId, locale, now }: AdminNotice): Promise<void> {
   const cause = `admin-security-notice/${eventId}/${userId}`;
   await queueEmail(
@@ -26,7 +26,7 @@ export async function noticeAdmin(tx: EntityManager, { userId, eventId, locale, 
   );
 }
 
-/** What these mails say. */
+/** The contents of these mails. */
 export const adminMfaMails = ({ signInUrl }: { signInUrl: string | null }) =>
   ({
     'admin-security-notice': async (tx, id, locale, recipientId) => {

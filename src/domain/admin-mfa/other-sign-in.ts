@@ -3,9 +3,9 @@ import { DomainError } from '../errors.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 
 /**
- * SQL: whether a session of an administrator, a row of `user_sessions`, says nothing to an Account: it began at the identity
- * provider of another one, which speaks for that Account alone. Only what somebody has created themselves in such a session is open
- * to it, too (docs/decisions/0039).
+ * SQL: whether an administrator's session, a row of `user_sessions`, gives no access to an Account, because it began at
+ * the identity provider of another Account, which vouches for that Account alone. An Account that the administrator
+ * created in such a session is open to it, too (docs/decisions/0039).
  */
 export const needsOtherSignIn = (
   session: string,
@@ -14,7 +14,9 @@ export const needsOtherSignIn = (
   and ${session}.account_id is distinct from ${accountId}
   and not exists (select from sso_connections c where c.id = ${session}.sso_connection_id and c.account_id = ${accountId})`;
 
-/** SQL: whether a session says nothing to one of the Accounts of its user. What they have in all of them is not changed in it. */
+/**
+ * SQL: whether a session gives no access to one of its user's Accounts. It may not change what applies to all of them.
+ */
 export const leavesAccountsOut = (session: string): string => `exists (
   select from memberships m where m.user_id = ${session}.user_id and ${needsOtherSignIn(session, 'm.account_id')})`;
 
@@ -23,7 +25,7 @@ const text = `select from user_sessions s where s.id = $1 and s.user_id = $2 and
 const leavesText = `select from user_sessions s where s.id = $1 and s.user_id = $2 and ${leavesAccountsOut('s')}`;
 
 /**
- * In a transaction of the system, for what somebody has in all of their Accounts.
+ * Checks that the session is good for all of the user's Accounts. In a transaction of the system.
  * @throws DomainError account.other_sign_in_required
  */
 export async function assertSpeaksForAll(tx: EntityManager, { sessionId, userId }: SignedInAdmin): Promise<void> {
@@ -32,7 +34,8 @@ export async function assertSpeaksForAll(tx: EntityManager, { sessionId, userId 
 }
 
 /**
- * In a transaction of the system, for what somebody does to one of their Accounts beside the Portal.
+ * Checks that the session is good for one of the Accounts, for operations outside the Portal's Account routes. In
+ * a transaction of the system.
  * @throws DomainError account.other_sign_in_required
  */
 export async function assertSpeaksFor(

@@ -14,11 +14,16 @@ import type { UserTotp } from './totp.js';
 
 export interface OwnAdminMfa {
   summary(userId: string): Promise<RemainingCodes & { factors: UserFactorSummary[] }>;
-  /** For what a change of factors has answered, and is to answer again. @throws as every change of factors */
+  /**
+   * Checks the session before the stored response to a change of factors is repeated.
+   * @throws as every change of factors
+   */
   assertRecent(admin: SignedInAdmin): Promise<unknown>;
   /** @throws DomainError auth.reauthentication_required, as every change of factors */
   beginTotp(admin: SignedInAdmin): Promise<TotpEnrollment>;
-  /** @throws DomainError mfa.code_invalid, mfa.challenge_locked, mfa.enrollment_expired, and those of `factors.enroll` */
+  /**
+   * @throws DomainError mfa.code_invalid, mfa.challenge_locked, mfa.enrollment_expired, and those of `factors.enroll`
+   */
   confirmTotp(
     admin: SignedInAdmin,
     answer: { sealed: string; code: string },
@@ -45,10 +50,10 @@ export interface OwnAdminMfaDeps {
   ownWebauthn: OwnWebauthn<KeyOwner>;
 }
 
-/** What an authenticator calls this service. */
+/** The name under which an authenticator lists this service. */
 const { name: relyingParty } = gatehouse;
 
-/** How platform admins look after their own second factors. */
+/** The operations with which platform admins manage their own second factors. */
 export function createOwnAdminMfa(deps: OwnAdminMfaDeps): OwnAdminMfa {
   const { proof, attempts, factors, recoveryCodes, totp, ownWebauthn } = deps;
   return {
@@ -66,7 +71,7 @@ export function createOwnAdminMfa(deps: OwnAdminMfaDeps): OwnAdminMfa {
 
     async confirmTotp(admin, answer, locale) {
       await proof.require(admin);
-      // Counted with the answers at sign-in, so that a session is no way around their limit.
+      // These tries share the limit of the answers at sign-in, so that a session is no way around it.
       const factor = await attempts.counted(
         admin.userId,
         async () => rightOrNull(() => totp.confirm(admin.userId, answer)),

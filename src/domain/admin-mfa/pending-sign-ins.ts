@@ -22,14 +22,14 @@ export type BeginUserSignIn = Pick<
   | 'applicationId'
 >;
 
-/** One that goes on: not expired, not completed. Its id is the session's to be. */
+/** A pending sign-in that has neither expired nor been completed. The later session takes its id. */
 export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessionId'> &
   Pick<PendingUserSignIn, 'id'> & {
-    /** The identity provider that the first factor was proved to, if it was one, and the Account whose it is. */
+    /** The identity provider that checked the first factor, with its Account; null if none did. */
     provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
   };
 
-/** What a session that begins by it looks at again. */
+/** What the session that follows checks again. */
 export type HeldUserSignIn = Pick<User, 'mfaResetAt'>;
 
 type Statements = Pick<Db, 'statement'>;
@@ -71,7 +71,7 @@ const completeStatement = {
   text: 'update pending_user_sign_ins set completed_at = $2 where id = $1',
 };
 
-// The user before the sign-in, as whoever resets their factors takes them.
+// Locks the user before the sign-in, in the same order as a reset of factors.
 const holdStatement = {
   name: 'hold_pending_user_sign_in',
   text: `
@@ -107,27 +107,30 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
       return { token, expiresAt };
     },
 
-    /** The one that a token names, or null: every reason is the same to a caller. */
+    /** Returns the sign-in that a token names, or null without telling why. */
     async find(token: string): Promise<OpenUserSignIn | null> {
       if (!isSecret(token)) return null;
       const [found] = await db.statement<OpenUserSignIn>(findStatement, [hashSecret(token), now()]);
       return found ?? null;
     },
 
-    /** Remembers the WebAuthn challenge that was given out, in the place of an earlier one. */
+    /** Stores the WebAuthn challenge that was sent, in place of an earlier one. */
     async setChallenge(id: string, challenge: string): Promise<void> {
       await db.statement(setStatement, [id, challenge]);
     },
 
-    /** Takes the WebAuthn challenge, so that no answer to it is accepted twice. Null when it was taken already. */
+    /**
+     * Removes and returns the WebAuthn challenge, so that no answer to it is accepted twice. Null if it is gone
+     * already.
+     */
     async takeChallenge(id: string, on: Statements = db): Promise<string | null> {
       const [taken] = await on.statement<{ challenge: string }>(takeStatement, [id]);
       return taken?.challenge ?? null;
     },
 
     /**
-     * Keeps it as it is until the end of a transaction, and its user with what they have: nobody completes or ends it, resets or
-     * removes a factor, or changes the password meanwhile. Null where one of that was faster.
+     * Locks the sign-in and its user until the end of a transaction: meanwhile nobody completes or ends it, resets or
+     * removes a factor, or changes the password. Returns null if the sign-in was completed, ended or expired before.
      * @param on the transaction
      */
     async hold({ id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>, on: Statements): Promise<HeldUserSignIn | null> {
@@ -135,7 +138,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
       return held ?? null;
     },
 
-    /** Ends it. @param on the transaction that holds it */
+    /** Completes the sign-in. @param on the transaction that holds it */
     async complete(id: string, on: Statements): Promise<void> {
       await on.statement(completeStatement, [id, now()]);
     },

@@ -7,7 +7,7 @@ import { proofLife } from '../sessions/own-proof.js';
 import { leavesAccountsOut } from './other-sign-in.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 
-/** A session that was looked at, with what is asked about its user on the way. */
+/** A session that was checked, with what the callers need of its user. */
 export interface ProvenSession {
   email: string;
   firstName: string;
@@ -15,12 +15,12 @@ export interface ProvenSession {
   amr: string[];
   acr: Acr;
   authenticatedAt: Date;
-  /** When it was proved, where that was to an identity provider. */
+  /** When the identity provider authenticated the person; null if the sign-in was not at one. */
   authTime: Date | null;
   hasFactor: boolean;
-  /** Whether it began at an identity provider, and none of the user's own factors was shown. */
+  /** Whether it began at an identity provider and the user showed none of their own factors. */
   isProvidersWord: boolean;
-  /** Whether it says nothing to one of the user's Accounts. */
+  /** Whether it gives no access to one of the user's Accounts. */
   leavesAccountsOut: boolean;
 }
 
@@ -38,10 +38,11 @@ where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $
 };
 
 /**
- * Whether a session is a recent and strong enough proof to change second factors: a sign-in of the last ten minutes, with a
- * second factor where there is one; of a provider's people it is when that asked them (`authTimeOf`). So a stolen password adds none beside the owner's; and neither does one Account's identity
- * provider, which may well say that it has asked for two: the factors guard all Accounts of the user, and those who have none yet are
- * given none in a session that leaves one out.
+ * Checks whether a session is a recent and strong enough proof to change second factors: a sign-in of the last ten
+ * minutes (at an identity provider, the time when it authenticated the person: `authTimeOf`), with a second factor if
+ * the user has one. So nobody can add a factor to the owner's with a stolen password, nor through one Account's
+ * identity provider, whatever number of factors it asserts: the factors protect all Accounts of the user. A user
+ * without factors enrolls none in a session that gives no access to one of their Accounts.
  */
 export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   const check = (session: ProvenSession | undefined): ProvenSession => {
@@ -73,14 +74,15 @@ export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock
     },
 
     /**
-     * The same under a lock on the user, for the change itself: a factor that came meanwhile is one to be shown.
+     * Does the same under a lock on the user, for the change itself: a factor added meanwhile has to be shown, too.
      * @throws DomainError account.other_sign_in_required, auth.reauthentication_required, auth.invalid_credentials
      */
     hold: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> =>
       checkForFactors(await held(tx, admin)),
 
     /**
-     * Under the lock as well, for what is as grave and leaves the factors alone: whose Accounts it is about, its caller knows.
+     * Checks under the same lock, for equally grave changes that are not about factors. The Accounts concerned are the
+     * caller's to check.
      * @throws DomainError auth.reauthentication_required, auth.invalid_credentials
      */
     holdRecent: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> => check(await held(tx, admin)),

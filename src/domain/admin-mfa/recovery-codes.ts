@@ -27,9 +27,9 @@ const remainingStatement = {
 from user_recovery_codes where user_id = $1`,
 };
 
-/** What is left of the current set. */
+/** What remains of the current set. */
 export interface RemainingCodes {
-  /** 0 without any. */
+  /** 0 without a set. */
   generation: number;
   remaining: number;
 }
@@ -43,7 +43,7 @@ export interface UserRecoveryCodesDeps {
 
 /** Recovery codes of platform admins: ten, each good once, stored as hashes (contract §3). */
 export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecoveryCodesDeps) {
-  /** Stores a new set, which voids the one before. Under a lock on the user. */
+  /** Stores a new set, which replaces the one before. Under a lock on the user. */
   async function renew(tx: EntityManager, userId: string, { codes, kept }: RecoveryCodeSet): Promise<string[]> {
     const gone = await tx.findBy(UserRecoveryCode, { userId });
     await tx.delete(UserRecoveryCode, { userId });
@@ -61,11 +61,11 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
     withSet: hashes.withSet,
 
     /**
-     * Makes a new set for somebody who asked for one, and tells them by mail.
+     * Creates a new set for a user who asked for one, and notifies them by mail.
      * @throws DomainError auth.reauthentication_required, mfa.not_enrolled
      */
     async replace(admin: SignedInAdmin, locale: 'en' | 'de'): Promise<string[]> {
-      await proof.require(admin); // before ten hashes, and again under the lock
+      await proof.require(admin); // before computing ten hashes, and again under the lock
       const set = await hashes.newSet();
       return db.transaction('system', async (tx) => {
         await proof.hold(tx, admin);
@@ -79,8 +79,8 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
     },
 
     /**
-     * Which of the codes that are left was typed, by its id; null for a wrong, spent or replaced one. It hashes, which is nothing for
-     * a transaction.
+     * Returns the id of the unused code that was typed; null for a wrong, spent or replaced one. It computes hashes, so
+     * it does not belong in a transaction.
      */
     async find(userId: string, code: string): Promise<string | null> {
       if (!looksLikeRecoveryCode(code)) return null;
@@ -88,7 +88,7 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
       return (await hashes.find(left, code))?.id ?? null;
     },
 
-    /** Spends one that was found. False where it was spent or replaced meanwhile. */
+    /** Spends a code that was found; false if it was spent or replaced meanwhile. */
     async spend(userId: string, id: string, on: Pick<Db, 'statement'>): Promise<boolean> {
       return (await on.statement(redeemStatement, [userId, id, now()])).length > 0;
     },

@@ -9,8 +9,9 @@ import { forgiveMfaTries } from '../mfa/attempts.js';
 import { noticeAdmin } from './mails.js';
 
 /**
- * Takes all second factors and recovery codes of a user away, and ends their sessions and the sign-ins that wait for one, also for
- * the choice of an Application. Holds the user's row, so that nothing begins meanwhile, and no Account takes them in.
+ * Deletes all second factors and recovery codes of a user, and ends their sessions and their pending sign-ins, also
+ * those that wait for the choice of an Application. Locks the user's row, so that meanwhile no session begins and no
+ * Account makes them a member.
  * @returns ids of the sessions that ended
  */
 export async function resetUserMfa(tx: EntityManager, userId: string, now: Date): Promise<string[]> {
@@ -30,10 +31,13 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
   return ended.map(({ id }) => id);
 }
 
-/** The same for whoever operates the service, where nobody else may: an only Owner, a member of several Accounts. */
+/**
+ * Does the same for the service's operator, for users whom nobody else may reset: an only Owner, a member of several
+ * Accounts.
+ */
 export const createMfaResetByOperator =
   ({ db, now }: { db: Db; now: Clock }) =>
-  /** Tells the person by mail. False where nobody has the address. */
+  /** Notifies the person by mail. False if nobody has the address. */
   (email: string): Promise<boolean> =>
     db.transaction('system', async (tx) => {
       const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);

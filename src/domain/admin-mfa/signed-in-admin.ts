@@ -1,4 +1,4 @@
-/** An administrator, and the session in which they change what is their own. */
+/** An administrator, and the session in which they change their own data. */
 export interface SignedInAdmin {
   userId: string;
   sessionId: string;

@@ -3,11 +3,11 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode } from '../mfa/totp-codes.js';
 
-/** What a factor's sealed secret is bound to. */
+/** The context that a factor's sealed secret is bound to. */
 export const userSecretContext = (factorId: string) => `user_mfa_factors.secret/${factorId}`;
 const contexts = { enrollment: (userId: string) => `admin-totp-enrollment/${userId}`, factor: userSecretContext };
 
-// Comparing and setting are one statement: of two that show the same step at once, one waits for the other and finds it used.
+// One statement compares and sets: of two requests that show the same step at once, one waits for the other and fails.
 const useStatement = {
   name: 'use_admin_totp_step',
   text: `
@@ -22,7 +22,7 @@ const ofUserStatement = {
 export interface UserTotpDeps {
   db: Db;
   sealing: Pick<Sealing, 'seal' | 'open'>;
-  /** Steps before and after the present one in which a code counts. */
+  /** Steps before and after the present one in which a code is valid. */
   totpDriftSteps: number;
   now: Clock;
 }
@@ -33,12 +33,15 @@ export function createUserTotp({ db, sealing, totpDriftSteps: drift, now }: User
   return {
     ...enrollments,
 
-    /** As of anybody, within the drift of administrators. @throws DomainError mfa.enrollment_expired, mfa.code_invalid */
+    /**
+     * Confirms an enrollment, within the drift of administrators.
+     * @throws DomainError mfa.enrollment_expired, mfa.code_invalid
+     */
     confirm: (userId: string, first: Omit<FirstCode, 'drift'>) => enrollments.confirm(userId, { ...first, drift }),
 
     /**
-     * Whether a code is right, and spends its time step: neither it nor an earlier one is accepted again.
-     * @param on a transaction that it is part of, if of one
+     * Returns whether a code is right, and spends its time step: neither it nor an earlier step is accepted again.
+     * @param on the transaction that the check is part of, if any
      */
     async verify(userId: string, code: string, on: Pick<Db, 'statement'> = db): Promise<boolean> {
       const apps = await on.statement<StoredApp>(ofUserStatement, [userId]);

@@ -21,7 +21,7 @@ const ofUserStatement = {
 select id, credential_id as "credentialId", public_key as "publicKey", sign_count as "signCount", device_type as "deviceType", transports
 from user_mfa_factors where user_id = $1 and type = 'webauthn' order by enrolled_at, id`,
 };
-// WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. Parallel uses meet the row's lock.
+// WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. The row's lock serializes parallel uses.
 const useStatement = {
   name: 'use_admin_webauthn_credential',
   text: `
@@ -43,7 +43,9 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
     on.statement<StoredCredential>(ofUserStatement, [userId]);
 
   return {
-    /** Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the sign-in. */
+    /**
+     * Returns options for `navigator.credentials.get` with the user's keys; replaces the sign-in's earlier challenge.
+     */
     async assertionOptions({ id, userId }: OpenUserSignIn): Promise<PublicKeyCredentialRequestOptionsJSON> {
       const options = await ceremonies.requestOptions(await credentialsOf(userId), 'preferred');
       await pending.setChallenge(id, options.challenge);
@@ -51,10 +53,10 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
     },
 
     /**
-     * Checks the answer to the last challenge of a sign-in, which is spent by that whatever comes of it.
-     * @param sent what the browser sent, unread
-     * @param on the transaction that it is part of, which has to be committed also where the answer is refused
-     * @returns RFC 8176 names of what was proved; null for every reason to refuse it
+     * Checks the answer to the last challenge of a sign-in, and spends the challenge whatever the result.
+     * @param sent what the browser sent, not validated yet
+     * @param on the transaction that the check is part of; it has to be committed even if the answer is refused
+     * @returns RFC 8176 names of what was proved; null if the answer is refused, whatever the reason
      */
     async verifyAssertion(
       { id, userId }: OpenUserSignIn,
@@ -81,7 +83,9 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       return null;
     },
 
-    /** Options for `navigator.credentials.create`; the caller keeps their challenge. Keys that the person has are excluded. */
+    /**
+     * Returns options for `navigator.credentials.create` that exclude the user's keys; the caller keeps the challenge.
+     */
     enrollmentOptions: async (owner: KeyOwner): Promise<PublicKeyCredentialCreationOptionsJSON> =>
       ceremonies.creationOptions(owner, await credentialsOf(owner.id)),
 

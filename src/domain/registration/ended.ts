@@ -1,7 +1,7 @@
 import type { PendingRegistration, PendingRegistrationStatus } from '../../../entities/pending-registration.js';
 import { mostLinkTries } from '../link-proof.js';
 
-/** The columns of a registration that has ended. Nobody's personal data stays: a confirmed one's is the User's now. */
+/** Returns the columns of a registration that has ended, without personal data; a confirmed one's is with the User. */
 export const ended = (status: Exclude<PendingRegistrationStatus, 'pending'>, reason: string | null, now: Date) =>
   ({
     status,
@@ -15,7 +15,9 @@ export const ended = (status: Exclude<PendingRegistrationStatus, 'pending'>, rea
     applicationName: null,
   }) satisfies Partial<PendingRegistration>;
 
-/** As it is at a time: `expired` once its time is over or its password was guessed at too often, whether or not a worker has noticed. */
+/**
+ * The status at a time: `expired` after its end or after too many wrong passwords, even if no worker has noticed yet.
+ */
 export const registrationStatusAt = (
   { status, expiresAt, attempts }: Pick<PendingRegistration, 'status' | 'expiresAt' | 'attempts'>,
   now: Date,

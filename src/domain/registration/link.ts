@@ -6,8 +6,8 @@ interface Linked {
 }
 
 /**
- * The one-time token of a registration's link. It is derived from the master key, so it can be made again when the mail
- * goes out, or the reminder, and is stored nowhere: the row has its hash (docs/decisions/0004).
+ * Returns the one-time token of a registration's link. It is derived from the master key, so it can be computed again
+ * for the mail and the reminder, and is stored nowhere: the row has only its hash (docs/decisions/0004).
  */
 export function registrationToken(sealing: Sealing, { id, tokenKeyId }: Linked): { token: string; keyId: string } {
   const { secret, keyId } = sealing.derive('registration-link', id, tokenKeyId);

@@ -14,11 +14,13 @@ export interface RegistrationMailsDeps {
   sealing: Sealing;
   now: Clock;
   baseUrl: string;
-  /** Where administrators sign in; null where no page is known. */
+  /** The page where administrators sign in; null if none is known. */
   signInUrl: string | null;
 }
 
-/** What the mails about registrations say. Each is null once the registration, or the parked wish, has ended. */
+/**
+ * The contents of the mails about registrations. Each is null once the registration, or the Account intent, has ended.
+ */
 export function registrationMails({ sealing, now, baseUrl, signInUrl }: RegistrationMailsDeps) {
   const open = async (tx: EntityManager, id: string) => {
     const found = await tx.findOneBy(PendingRegistration, { id });
@@ -26,7 +28,7 @@ export function registrationMails({ sealing, now, baseUrl, signInUrl }: Registra
     const { accountName, expiresAt } = found;
     const email = found.email!;
     const link = registrationLink(baseUrl, registrationToken(sealing, found).token);
-    // Whoever typed the name need not have the mailbox.
+    // The person who typed the name need not be the owner of the mailbox, so the mail does not use it.
     const greeted = greetingOf({ firstName: null, email });
     return { to: email, expiresAt, values: { first_name: greeted, account_name: accountName!, link } };
   };
@@ -37,7 +39,7 @@ export function registrationMails({ sealing, now, baseUrl, signInUrl }: Registra
     },
     'registration-reminder': async (tx, id) => {
       const found = await open(tx, id);
-      // Whole hours that are left; ten minutes are forgiven, since the reminder itself comes a little late.
+      // The whole hours that remain; ten minutes are added, since the reminder itself comes a little late.
       const left = found && (found.expiresAt.getTime() - now().getTime() + minutes(10)) / hours(1);
       return found && { to: found.to, values: { ...found.values, hours_left: Math.max(1, Math.floor(left!)) } };
     },

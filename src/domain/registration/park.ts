@@ -25,8 +25,9 @@ export interface RegistrationRequest {
 }
 
 /**
- * Parks what somebody asked for until the owner of the address has answered its mail (spec, "States and transitions").
- * Both ways make the same number of look-ups and writes, so that their time does not tell whether the address is known.
+ * Stores a registration, or the Account intent of a known User, until the owner of the address confirms it (spec,
+ * "States and transitions"). Both take the same number of reads and writes, so that the time does not tell whether the
+ * address is known.
  */
 export async function park(
   tx: EntityManager,
@@ -34,7 +35,7 @@ export async function park(
   { sealing, now, ...durations }: Durations & { sealing: Sealing; now: Date },
 ): Promise<void> {
   await takeTurn(tx, request.email);
-  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
+  // Row-level security keeps PostgreSQL from using the index on addresses; the function can use it.
   const user = await tx.findOneBy(User, { id: Raw((column) => `${column} = gatehouse_user_id(:email)`, request) });
   const id = user
     ? await parkIntentOf(tx, user, request, { now, expiresAt: after(now, durations.intentTtlMs) })
@@ -67,7 +68,7 @@ async function parkRegistration(
     endedAt: null,
   };
   await tx.insert(PendingRegistration, registration);
-  await planEmail(tx, verificationEmail(registration), now); // its process asks for the sending
+  await planEmail(tx, verificationEmail(registration), now); // the process asks for it to be sent
   await startLater(tx, 'registrationVerification', registrationInput(registration, durations));
 }
 

@@ -4,13 +4,13 @@ import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 
 export interface Durations {
-  /** Milliseconds: life of a registration's link, when its reminder is sent, life of a parked wish for an Account. */
+  /** Milliseconds: the life of a registration's link, the time until its reminder, the life of an Account intent. */
   ttlMs: number;
   reminderAfterMs: number;
   intentTtlMs: number;
 }
 
-/** What the process of a registration is told. A reminder that would come after the end is none. */
+/** Returns the input of a registration's process. There is no reminder if it would come after the end. */
 export function registrationInput(
   { id, createdAt, expiresAt }: Pick<PendingRegistration, 'id' | 'createdAt' | 'expiresAt'>,
   { reminderAfterMs }: Pick<Durations, 'reminderAfterMs'>,

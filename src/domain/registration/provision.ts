@@ -14,21 +14,21 @@ export interface ProvisionedRegistration {
   userId: string;
   accountId: string;
   applicationId: string;
-  /** Registrations of the same address that waited too and are over now. */
+  /** Other pending registrations of the same address, discarded by this one. */
   discardedIds: string[];
 }
 
 /**
- * Turns a pending registration into a User with an Account, in the caller's transaction. The first one of an address
- * wins. Repeating it answers the same ids.
- * @returns null where there is nothing to confirm: unknown, expired, ended, its Application gone, or the address belongs to a
- *   User by now
+ * Turns a pending registration into a User with an Account, in the caller's transaction. The first registration of an
+ * address wins. A repetition returns the same ids.
+ * @returns null if there is nothing to confirm: the registration is unknown, expired or ended, its Application is gone,
+ *   or the address belongs to a User by now
  */
 export async function provision(tx: EntityManager, id: string, now: Date): Promise<ProvisionedRegistration | null> {
   const waits = await tx.findOneBy(PendingRegistration, { id, status: 'pending' });
   if (waits?.email) await takeTurn(tx, waits.email);
   const rivals = waits?.email ? await lockWaiting(tx, waits.email) : [];
-  const registration = await tx.findOneBy(PendingRegistration, { id }); // as it is now that nobody else changes it
+  const registration = await tx.findOneBy(PendingRegistration, { id }); // read again under the lock
   if (registration?.status === 'confirmed') return provisionedBefore(tx, registration);
   if (registration?.status !== 'pending' || registration.expiresAt <= now) return null;
   if ((await userByAddress(tx, registration.email!)) !== null) {
@@ -36,7 +36,7 @@ export async function provision(tx: EntityManager, id: string, now: Date): Promi
     return null;
   }
   const user = userOf(registration, now);
-  // The person behind the link acts here, whichever process does the work.
+  // The person who opened the link is the actor, whichever process does the work.
   return runInContext(
     { correlationId: registration.correlationId, actor: { type: 'platform_admin', id: user.id } },
     async () => {

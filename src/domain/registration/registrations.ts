@@ -23,7 +23,9 @@ export interface RegistrationsDeps extends Durations {
   now: Clock;
 }
 
-/** What a link stands for. Once it has ended, names and address are null; of one that is confirmed they are the Account's and the User's. */
+/**
+ * The registration of a link. After its end names and address are null, or, if confirmed, those of Account and User.
+ */
 export interface FoundRegistration
   extends Pick<
     PendingRegistration,
@@ -37,29 +39,29 @@ export interface FoundRegistration
     | 'expiresAt'
     | 'browserHash'
   > {
-  /** What was chosen; of one that is confirmed the User's own by now. */
+  /** Of the chosen password; once confirmed, of the User's present one. */
   passwordHash: string | null;
-  /** As it is now: an expired one says so, whether or not a worker has noticed. */
+  /** The present status: `expired` after its end, even if no worker has noticed yet. */
   status: PendingRegistrationStatus;
-  /** Whether the link still works: nothing has come of it yet, or the answer to whoever confirmed was lost on its way. */
+  /** Whether the link still works: nobody has confirmed it, or the response to the confirmation was lost. */
   isOpen: boolean;
-  /** When whoever confirmed was signed in; null where nobody was. */
+  /** When the person who confirmed was signed in; null if nobody was. */
   signedInAt: Date | null;
-  /** Of the Account that came of it. */
+  /** The slug of the Account that was created. */
   accountSlug: string | null;
-  /** What its process is started with where the relay has not done so yet. */
+  /** The input to start the process with, if the relay has not done so yet. */
   process: ProcessInput<'registrationVerification'>;
 }
 
-/** What the browser that registered gets, whatever came of it. */
+/** What the browser that registered receives, whether or not the address is known. */
 export interface ParkedRegistration {
-  /** The value of the cookie with which it confirms by one click. */
+  /** The value of the cookie with which this browser confirms by one click. */
   browser: string;
-  /** Milliseconds that the cookie lives, as the link does. */
+  /** The life of the cookie in milliseconds, equal to the link's. */
   livesMs: number;
 }
 
-// Counted before it is looked at, so that parallel tries are as many as they are.
+// A try is counted before it is checked, so that parallel tries cannot exceed the limit.
 const countTry = {
   name: 'try_registration',
   text: `update pending_registrations set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} returning id`,
@@ -69,13 +71,13 @@ const giveTryBack = {
   text: 'update pending_registrations set attempts = attempts - 1 where id = $1 and attempts > 0',
 };
 
-/** What came of one that is confirmed. */
+/** What a confirmed registration has created. */
 interface Made {
   email: string;
   passwordHash: string | null;
   accountName: string;
   accountSlug: string;
-  /** When whoever confirmed was signed in: that session has the registration's id. */
+  /** When the person who confirmed was signed in: that session has the registration's id. */
   signedInAt: Date | null;
 }
 const madeText = `
@@ -87,7 +89,7 @@ export type Registrations = ReturnType<typeof createRegistrations>;
 
 /** Registrations of platform admins, from the form to the Account (spec, "Pending registration"). */
 export function createRegistrations({ db, sealing, now, ...durations }: RegistrationsDeps) {
-  /** Ends one that waits, and answers how it has ended or `pending`. Repeating it is harmless. */
+  /** Ends a pending registration; returns how it has ended, or `pending`. Safe to repeat. */
   const end = (
     id: string,
     { status, reason, due }: { status: 'expired' | 'cancelled' | 'discarded'; reason: string; due: boolean },
@@ -111,7 +113,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
     });
 
   return {
-    /** Takes a registration in. It answers the same, in the same time, for an address that has a User already. */
+    /** Stores a registration. The result and the time are the same for an address that has a User already. */
     async park(request: RegistrationRequest): Promise<ParkedRegistration> {
       const browser = newSecret();
       const parked = { ...request, browserHash: hashSecret(browser) };
@@ -119,7 +121,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
       return { browser, livesMs: durations.ttlMs };
     },
 
-    /** What the link with this token stands for, or null. */
+    /** Returns the registration of the link with this token, or null. */
     async find(token: string): Promise<FoundRegistration | null> {
       return db.transaction('system', async (tx) => {
         const found = await tx.findOneBy(PendingRegistration, { tokenHash: hashSecret(token) });
@@ -150,22 +152,22 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
       });
     },
 
-    /** Counts a try of its password; false where there were too many. A right one is given back. */
+    /** Counts a try of the password; false if there were too many. A right one is given back. */
     countTry: async (id: string): Promise<boolean> => (await db.statement(countTry, [id])).length > 0,
 
-    /** Counts a try no more: it was right, or could not be looked at. */
+    /** Takes a counted try back: the password was right, or could not be checked. */
     async giveTryBack(id: string): Promise<void> {
       await db.statement(giveTryBack, [id]);
     },
 
     /**
-     * Creates User, Account and what belongs to it, in one transaction; a second run answers the same ids.
+     * Creates User, Account and what belongs to it, in one transaction; a second run returns the same ids.
      * @throws DomainError `registration.link_invalid`
      */
     async provision(id: string): Promise<ProvisionedRegistration> {
       const run = () => db.transaction('system', (tx) => provision(tx, id, now()));
       const made = await run().catch((error) => {
-        // Somebody else made a User of the address at this moment; looking again tells the rest.
+        // Another transaction has just created a User with this address; a second run handles that.
         if (violates(error, 'users_email')) return run();
         throw error;
       });
@@ -173,23 +175,25 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
       return made;
     },
 
-    /** Ends one whose time is over and deletes its personal data. Answers `pending` when its time is not over. */
+    /** Ends a registration whose time is over and deletes its personal data. Returns `pending` before that. */
     expire: (id: string) => end(id, { status: 'expired', reason: 'not_confirmed_in_time', due: true }),
 
-    /** Ends one that waits, as whoever reads the mail did not register, and deletes its personal data. Answers how it has ended. */
+    /**
+     * Ends a pending one that the mailbox's owner did not ask for, deletes its personal data, and returns how it ended.
+     */
     decline: (id: string) => end(id, { status: 'discarded', reason: 'declined_by_mailbox', due: false }),
 
-    /** Ends one that waits, for an operator's reason, and deletes its personal data. Answers how it has ended. */
+    /** Ends a pending one for an operator's reason, deletes its personal data, and returns how it ended. */
     cancel: (id: string, reason: string) => end(id, { status: 'cancelled', reason, due: false }),
 
-    /** Sends the mail with the link, once; answers whether it still waits or how it has ended. */
+    /** Sends the mail with the link, once; returns the registration's status. */
     queueVerificationEmail: (id: string) => queue(id, verificationEmail),
 
-    /** Sends the reminder, once; answers whether it still waits or how it has ended. */
+    /** Sends the reminder, once; returns the registration's status. */
     queueReminderEmail: (id: string) => queue(id, registrationReminder),
   };
 }
 
-/** One that was deleted meanwhile is over as well. */
+/** A registration that was deleted meanwhile counts as discarded. */
 const statusOf = (registration: PendingRegistration | null): PendingRegistrationStatus =>
   registration?.status ?? 'discarded';

@@ -7,15 +7,18 @@ import { startLater } from '../outbox.js';
 import { ended } from './ended.js';
 
 /**
- * Until this transaction ends, nobody else parks a registration of the address or becomes its User: one that is parked meanwhile
- * would neither see the User nor be seen, and would wait for nothing.
+ * Locks the address until the transaction ends: nobody else stores a registration of it or becomes its User. Without
+ * the lock, a registration stored meanwhile would neither see the User nor be seen, and would wait in vain.
  */
 export const takeTurn = (tx: EntityManager, email: string): Promise<void> =>
   lockExclusively(tx, `registrations/${countedAddress(email)}`);
 
 type Waiting = Pick<PendingRegistration, 'id' | 'expiresAt'>;
 
-/** Every waiting registration of an address, locked in one order, so that two links settle one after the other. */
+/**
+ * Locks the pending registrations of an address, always in the same order, so that two links settle one after the
+ * other.
+ */
 export const lockWaiting = (tx: EntityManager, email: string): Promise<Waiting[]> =>
   tx.query(
     `select id, expires_at as "expiresAt" from pending_registrations
@@ -26,11 +29,11 @@ export const lockWaiting = (tx: EntityManager, email: string): Promise<Waiting[]
 interface Discard {
   reason: string;
   now: Date;
-  /** Whose address it is now. */
+  /** The User who has the address now. */
   userId?: string;
 }
 
-/** Ends some that wait, and deletes their personal data. */
+/** Ends pending registrations, and deletes their personal data. */
 export async function discardRegistrations(
   tx: EntityManager,
   ids: string[],
@@ -42,7 +45,7 @@ export async function discardRegistrations(
   }
 }
 
-/** Ends all that wait for an address, before somebody who has shown in another way that it is theirs becomes its User. */
+/** Ends all pending registrations of an address, before a person who has proved it in another way becomes its User. */
 export async function discardWaiting(tx: EntityManager, email: string, of: { userId: string; now: Date }) {
   await takeTurn(tx, email);
   const waiting = await lockWaiting(tx, email);
@@ -51,7 +54,7 @@ export async function discardWaiting(tx: EntityManager, email: string, of: { use
   for (const one of waiting) await tellDiscarded(tx, one);
 }
 
-/** Has the process of one that was discarded end at once. */
+/** Makes the process of a discarded registration end at once. */
 export const tellDiscarded = (tx: EntityManager, { id, expiresAt }: Waiting): Promise<void> =>
   startLater(tx, 'registrationVerification', {
     pendingRegistrationId: id,

@@ -17,32 +17,32 @@ export interface HeldLink {
   token: string;
   /** Value of the `sign_up` cookie. */
   browser: string | null;
-  /** Where only links of one Environment are taken, as in the API. */
+  /** Accepts links of this Environment only, as the API does. */
   environmentId?: string;
 }
 
 export type LookedAt =
   | { outcome: 'open'; link: FoundLink; asksPassword: boolean }
-  /** `link` is null for one that was never made. */
+  /** `link` is null if there never was one with this token. */
   | { outcome: 'void'; link: FoundLink | null };
 
 export type Confirmed =
   | { outcome: 'confirmed'; link: FoundLink }
-  /** The password chosen at sign-up has to come with it; `wrong`: another one came. */
+  /** The password chosen at sign-up has to be sent along; `wrong`: another one was. */
   | { outcome: 'password_required'; link: FoundLink; wrong: boolean }
   | { outcome: 'void'; link: FoundLink | null };
 
 export interface SignUpLink {
-  /** What the link would do. Looking changes nothing, so mail scanners may. */
+  /** Returns what the link would do. It changes nothing, so mail scanners may open the link. */
   look(held: HeldLink): Promise<LookedAt>;
   /**
-   * Confirms the address, once. By one click in the browser that signed up; anywhere else only together with the password
-   * that the sign-up chose, since it becomes the person's (docs/decisions/0011).
+   * Confirms the address, once: by one click in the browser that signed up; elsewhere only with the password that was
+   * chosen at sign-up, since it becomes the person's (docs/decisions/0011).
    */
   confirm(held: HeldLink & { password: string | null }): Promise<Confirmed>;
 }
 
-// Counted before it is looked at, so that parallel tries are as many as they are.
+// A try is counted before it is checked, so that parallel tries cannot exceed the limit.
 const tryStatement = {
   name: 'try_identity_link',
   text: `update identity_links set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} and used_at is null returning id`,
@@ -77,16 +77,16 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       if (looked.asksPassword) {
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await db.statement(tryStatement, [link.id]);
-        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link }; // as it is now, where it was sent twice
+        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link }; // as it is now: it may be a double submit
         const check = () => verifyTyped(passwords, passwordOf(link), password);
         if (!(await givingBack(check, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId } = link;
-      // Address and password are the Account's, and sessions of before can be in any of its Environments.
+      // Address and password belong to the Account, and earlier sessions can be in any of its Environments.
       return db.transaction({ accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
-        const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // as it is under the lock: it works once
+        const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // again under the lock: it works once
         if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
           return { outcome: 'void', link: found };
         await settle(tx, found, now());
@@ -98,7 +98,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
 
 const passwordOf = ({ passwordHash, currentPasswordHash }: FoundLink) => passwordHash ?? currentPasswordHash;
 
-/** Whoever signs up with somebody else's address knows the password; whoever reads the mail has the mailbox. It takes both. */
+/** A stranger who signed up with somebody's address knows the password; its owner has the mailbox. So it takes both. */
 function asksPassword(link: FoundLink, browser: string | null): boolean {
   if (link.isVerified || passwordOf(link) === null) return false;
   return !isBrowserOf(link.browserHash, browser);
@@ -122,7 +122,8 @@ async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<voi
       ...updated(before ?? {}, { firstName, lastName }),
       { action: 'identity.email_verified', metadata: { password_set: passwordHash !== null } },
     ]);
-    // Who confirms with the password of before is who they were; who has chosen another one, or was asked for none, may never have been here.
+    // Only the earlier owner confirms with the Identity's earlier password. A person who chose a new one, or was asked
+    // for none, may be somebody else.
     const isWhoTheyWere = passwordHash === null && link.currentPasswordHash !== null;
     if (!isWhoTheyWere) await endAccessOfBefore(tx, { ...scope, identityId }, { by: actor, now: at });
   }

@@ -21,7 +21,9 @@ export interface SignUpMailsDeps {
   baseUrl: string;
 }
 
-/** What the mails of identity links say. Null once the link works no more, and for an address that nobody has. */
+/**
+ * The contents of the mails of identity links. Null once the link does not work, and for an address that nobody has.
+ */
 export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
   const read = async (tx: EntityManager, id: string) => {
     const link = await readIdentityLink(tx, id, now());

@@ -25,15 +25,15 @@ export interface SignUpRequest {
   firstName: string | null;
   lastName: string | null;
   locale: 'en' | 'de';
-  /** Of the authorization request that goes on afterwards; empty in the API. */
+  /** Parameters of the authorization request that continues afterwards; empty in the API. */
   parameters: Record<string, string>;
 }
 
 /**
- * Takes a sign-up. The answer, and what was done for it, are alike for every address: only its mailbox learns more.
+ * Accepts a sign-up. Response and work are the same for every address: only the mail says more.
  * @returns the value of the cookie with which this browser confirms by one click
  * @throws DomainError validation.failed, password.breached, password.context_specific (before the address is looked at),
- * rate_limit.exceeded (with this address, whoever has it), sign_up.daily_cap_reached
+ * rate_limit.exceeded (counted by address, known or not), sign_up.daily_cap_reached
  */
 export type RequestSignUp = (request: SignUpRequest) => Promise<{ browser: string }>;
 
@@ -51,7 +51,7 @@ export interface RequestSignUpDeps {
   now: Clock;
 }
 
-/** Mails to one address of an Environment, known or not: each sign-up is one. */
+/** The limit of mails to one address of an Environment, known or not: each sign-up sends one. */
 const perAddress = { name: 'sign-up-address', points: 5, windowSeconds: hours(1) / 1000 };
 
 export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }: RequestSignUpDeps): RequestSignUp {
@@ -68,7 +68,7 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
     const browser = newSecret();
     const parked = { passwordHash, browserHash: hashSecret(browser) };
     const once = () => db.transaction(scope, (tx) => take(tx, scope, { ...request, ...parked }));
-    // Somebody else was signing up with the same address: it is known by now.
+    // Another request has just signed up with the same address, which is known by now.
     const again = (error: unknown) => {
       if (error instanceof DomainError && error.code === 'identity.email_taken') return once();
       throw error;
@@ -86,10 +86,10 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
   ): Promise<void> {
     const { client, email, firstName, lastName, locale, parameters, passwordHash, browserHash } = request;
     const at = now();
-    // Known addresses count too: otherwise the last place of the day would tell whether one is known.
+    // Known addresses count too: otherwise the day's last free place would tell whether an address is known.
     await countSignUp(tx, scope, { cap: client.settings.dailySelfSignupCap, now: at });
     const known = await find(tx, scope, email);
-    // What was typed waits in the link: whatever else confirms the address makes none of it the owner's.
+    // The link keeps what was typed: if the address is confirmed in another way, none of it becomes the owner's.
     const nothing = { passwordHash: null, firstName: null, lastName: null };
     const person = { email, verified: false, ...nothing, now: at };
     const identityId = await createUnlessKnown(tx, scope, known, person);
@@ -99,7 +99,7 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
       ...about,
       purpose: mail === 'sign-up-known-address' ? 'known_address' : 'verify_email',
       joins: known?.isMember === false,
-      // Who has proved the address has a sign-in; what somebody typed here is dropped.
+      // The owner of a proved address can sign in already, so what was typed here is dropped.
       ...(known?.isVerified ? {} : { passwordHash, browserHash, firstName, lastName }),
     });
     const { accountId, environmentId } = scope;
@@ -114,7 +114,10 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
   }
 }
 
-/** Who is known costs the same: somebody is made for them too, and taken back. @returns the Identity's id */
+/**
+ * For a known address it creates an Identity and rolls that back, so that the cost is the same.
+ * @returns the Identity's id
+ */
 async function createUnlessKnown(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -126,13 +129,13 @@ async function createUnlessKnown(
   return known?.id ?? madeId;
 }
 
-/** What the mailbox is told. */
+/** Returns the template of the mail to the address. */
 function mailFor(known: Known | null) {
   if (!known?.isVerified) return 'verify-email';
   return known.isMember ? 'sign-up-known-address' : 'sign-up-join';
 }
 
-/** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
+/** Uses a function, since row-level security keeps PostgreSQL from using the index on addresses. */
 async function find(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -16,18 +16,20 @@ import {
 } from '../identity-links.js';
 import { countUse } from '../rate-limits.js';
 
-/** Whose password was right, though the address is not confirmed yet. */
+/** A person whose password was right, while the address is not confirmed yet. */
 export interface Unverified {
   identityId: string;
-  /** The link that the password waits in; null where it is the Identity's own. */
+  /** The link that holds the password; null if it is already the Identity's own. */
   linkId: string | null;
 }
 
 export interface Resend {
-  /** What lets a person who has just proved the password have the mail sent again: sealed, for 15 minutes, for one client. */
+  /**
+   * Returns a ticket to send the mail again, for a person who just proved the password: sealed, 15 minutes, one client.
+   */
   ticket(client: LinkClient, unverified: Unverified): string;
   /**
-   * Sends it again. A ticket that is not ours, or too old, sends nothing, and is answered alike.
+   * Sends the mail again. A ticket that is invalid or too old sends nothing; the person sees the same answer.
    * @throws DomainError rate_limit.exceeded
    */
   withTicket(request: {
@@ -37,14 +39,14 @@ export interface Resend {
     parameters: Record<string, string>;
   }): Promise<boolean>;
   /**
-   * Sends another one in the place of a link that has expired, and answers whether there was something to send.
+   * Sends a new link in place of one that has expired; returns whether there was something to send.
    * @throws DomainError rate_limit.exceeded
    */
   withLink(token: string): Promise<boolean>;
 }
 
 const ticketLife = minutes(15);
-/** Mails to one person, whoever asks for them. */
+/** The limit of mails to one person, whoever requests them. */
 const perIdentity = { name: 'verification-mail', points: 3, windowSeconds: minutes(15) / 1000 };
 const context = 'verification-ticket';
 
@@ -117,7 +119,7 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
   };
 }
 
-/** What the next link takes over. */
+/** What the next link takes over from this one. */
 const keptOf = ({ passwordHash, browserHash, firstName, lastName, joins }: FoundLink) => ({
   passwordHash,
   browserHash,

@@ -12,7 +12,7 @@ import { endSessionsFromBefore } from '../sessions/before-joining.js';
 
 export interface NewSignUp {
   email: string;
-  /** Null where the person has none, or has not confirmed the address that it was chosen for (docs/decisions/0011). */
+  /** Null if the person has none, or has not confirmed the address that it was chosen for (docs/decisions/0011). */
   passwordHash: string | null;
   /** Whether the person has proved the address already. */
   verified: boolean;
@@ -24,8 +24,8 @@ export interface NewSignUp {
 }
 
 /**
- * Counts one more sign-up of the day (UTC) against the cap; exactly, since the row's lock lets one transaction pass at a
- * time. To be called first, so that all wait in one place, and nobody holds what somebody else in the queue needs.
+ * Counts one more sign-up of the day (UTC) against the cap, exactly: the row's lock lets one transaction pass at a time.
+ * Call it first, so that all transactions wait here, and none holds a lock that another one in the queue needs.
  * @throws DomainError sign_up.daily_cap_reached
  */
 export async function countSignUp(
@@ -42,7 +42,7 @@ export async function countSignUp(
   if (counted.length === 0) throw new DomainError('sign_up.daily_cap_reached');
 }
 
-/** Records that the day's cap has kept somebody out; after the transaction that counted. */
+/** Records that a sign-up was refused for the day's cap; after the transaction that counted. */
 export const recordCapped = (db: Db, scope: EnvironmentScope): Promise<string> =>
   db.transaction(scope, (tx) =>
     recordEvent(tx, 'auth.sign_up_refused', {
@@ -93,7 +93,7 @@ export async function insertIdentity(
 }
 
 /**
- * Makes an Identity of the Account a member of the Environment, with counter and event. It must not be one yet.
+ * Makes an Identity of the Account a member of the Environment, with counter and event. It must not be a member yet.
  * @param by what brought the person here
  */
 export async function addMembership(
@@ -120,5 +120,5 @@ export async function addMembership(
   });
 }
 
-/** How the event says it. */
+/** The field of the event's metadata for each cause. */
 const broughtBy = { sign_up: 'signed_up', invite: 'invited', sso: 'provisioned' } as const;

@@ -6,12 +6,12 @@ import { createConfirmSignUp, type SignUpLink } from './confirm.js';
 import { createRequestSignUp, type RequestSignUp } from './request.js';
 import { createResend, type Resend } from './resend.js';
 
-/** People who make their own sign-in (spec.md, `/oauth/register`; docs/decisions/0011). */
+/** Self-service sign-up of end users (spec.md, `/oauth/register`; docs/decisions/0011). */
 export interface SignUps {
   request: RequestSignUp;
   /** The link in the mail that proves the address. */
   link: SignUpLink;
-  /** That mail once more. */
+  /** Sends that mail again. */
   resend: Resend;
 }
 
