@@ -34,8 +34,8 @@ export async function assertSpeaksForAll(tx: EntityManager, { sessionId, userId 
 }
 
 /**
- * Checks that the session is good for one of the Accounts, for operations outside the Portal's Account routes. In
- * a transaction of the system.
+ * Checks that the session is good for one of the Accounts, for operations outside the Portal's Account routes. In a
+ * transaction of the system.
  * @throws DomainError account.other_sign_in_required
  */
 export async function assertSpeaksFor(

@@ -14,9 +14,9 @@ import { nameThePeople } from './labels.js';
 import { type AuditRow, nearId, readAuditRows } from './rows.js';
 
 export interface AuditDetail extends AuditRow {
-  /** With the same correlation id, itself too: oldest first, at most 50. */
+  /** Rows with the same correlation id, this one included: oldest first, at most 50. */
   relatedByCorrelation: AuditRow[];
-  /** Of the same actor, itself too, in the hour that ends with it: newest first, at most 10. */
+  /** Rows of the same actor in the hour that ends with this one, itself included: newest first, at most 10. */
   relatedByActor: AuditRow[];
 }
 
@@ -50,7 +50,9 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
       }),
     );
 
-  /** Each takes a turn of its own. There is no going on later: who has begun waits for it as long as it takes. */
+  /**
+   * Each batch takes a turn of its own. An export cannot be resumed, so it waits for its turns as long as they take.
+   */
   async function* batches(place: AuditPlace, filters: AuditFilters, snapshot: string, first: AuditRow[]) {
     const { accountId } = place;
     let rows = first;
@@ -63,7 +65,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
   }
 
   return {
-    /** One page, in the order of time. Its number of rows is exact, and a page deep in it costs like the first. */
+    /** Returns one page, in order of time. The total is exact, and a late page costs as much as the first. */
     async list(place: AuditPlace, filters: AuditFilters, page: AuditPage): Promise<Page<AuditRow>> {
       const scope = scopeOf(place);
       const found = await (isPlannedOnce(place, filters)
@@ -73,8 +75,8 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
     },
 
     /**
-     * One row with what surrounds it, and a row that says who looked. Whatever the cause of a 404, the same one statement
-     * finds nothing.
+     * Returns one row with its related rows, and records who viewed it. Every 404 comes from the same single statement,
+     * whatever its cause.
      * @throws DomainError audit.row_not_found
      */
     async view(place: AuditPlace, id: string): Promise<AuditDetail> {
@@ -102,8 +104,8 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
     },
 
     /**
-     * Every row that was there at the call, oldest first, in batches; what is written meanwhile is not among them. It is
-     * itself a row of the log.
+     * Returns every row that existed at the call, oldest first, in batches, without those written meanwhile. The export
+     * is itself recorded in the log.
      */
     async export(place: AuditPlace, filters: AuditFilters, format: string): Promise<AsyncGenerator<AuditRow[]>> {
       const begin = async (tx: EntityManager): Promise<string> => {
@@ -151,7 +153,7 @@ async function readPage(ask: Ask, place: AuditPlace, filters: AuditFilters, page
   return paged({ count, fromBack: start.reversed }, rows);
 }
 
-/** The row itself among them, in the middle where there are more. */
+/** The related rows include the row itself, in the middle if there are more than fit. */
 async function correlatedWith(tx: EntityManager, place: AuditPlace, row: AuditRow): Promise<AuditRow[]> {
   const { correlationId } = row;
   const others = relatedByCorrelation - 1;
@@ -189,7 +191,7 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) 
   );
 }
 
-/** Twice the time: the pair gives the order, the time alone the months that need not be read. */
+/** The time occurs twice: the pair defines the order, and the time alone tells PostgreSQL which months to skip. */
 const beyond = (place: CursorPlace, put: Bind, order: 'asc' | 'desc' = 'asc'): string[] => [
   `created_at ${order === 'asc' ? '>=' : '<='} ${put(place.createdAt)}::timestamptz`,
   afterCursor(place, byAge, order, put),

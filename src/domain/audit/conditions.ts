@@ -3,17 +3,17 @@ import { uuid } from '../../platform/uuid.js';
 import type { Reach } from '../capabilities/reach.js';
 import { type Bind, bindInto } from '../sql-parameters.js';
 
-/** Which rows of the audit log somebody may see. */
+/** Which rows of the audit log a caller may see. */
 export interface AuditPlace {
   accountId: string;
   environmentId?: string;
-  /** `identities`: what concerns end users only. */
+  /** `identities`: only rows about end users. */
   surface: 'all' | 'identities';
-  /** The part of the Account that the caller's roles reach; null: all of it. Of nodes: what happened to those below, too. */
+  /** The part of the Account that the caller's roles reach; null: all of it. A node includes the nodes below it. */
   reach: Reach;
 }
 
-/** `from` counts, `to` does not any more. */
+/** `from` is inclusive, `to` exclusive. */
 export interface AuditFilters {
   action?: string | undefined;
   actorId?: string | undefined;
@@ -23,30 +23,33 @@ export interface AuditFilters {
   outcome?: string | undefined;
   severity?: string | undefined;
   correlationId?: string | undefined;
-  /** An id of actor, resource or request; of anything else: what the action's name contains. */
+  /** A UUID matches the ids of actor, resource and request; any other text a part of the action's name. */
   q?: string | undefined;
   from?: Date | undefined;
   to?: Date | undefined;
 }
 
-/** Collects the values of a statement and names each by its number. */
+/** Returns a list for a statement's values, and `put`, which adds one and returns its parameter. */
 export function parameters() {
   const values: unknown[] = [];
   return { values, put: bindInto(values) };
 }
 
 export interface Conditions {
-  /** Of columns that `event_counts` has too. */
+  /** On columns that `event_counts` has too. */
   common: string[];
-  /** The same of rows: those of an Environment are found by it alone, though a plan for any may take its Account for as small. */
+  /**
+   * The same for rows. An Environment's are found by its id alone: a generic plan could expect its Account to be as
+   * small.
+   */
   ofRows: string[];
-  /** Of columns that only the rows themselves have. */
+  /** On columns that only the rows themselves have. */
   own: string[];
-  /** Whether those in `own` are such that an index leads to few rows, and counts know nothing of them. */
+  /** Whether `own` has conditions for which an index finds few rows, and for which nothing is counted. */
   isSelective: boolean;
 }
 
-/** What a row has to be, without its time. */
+/** Returns the conditions that a row has to meet, apart from its time. */
 export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Bind): Conditions {
   const { accountId, environmentId, surface, reach } = place;
   const common = [`account_id = ${put(accountId)}`];
@@ -80,14 +83,15 @@ export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Bind
   return { common, ofRows, own: ['customer_visible', ...own], isSelective: own.length > 0 };
 }
 
-/** What happened to nodes in these subtrees, and to the organizations that they are. */
+/** Rows about the nodes in these subtrees, and about the organizations that these nodes are. */
 const ofNodes = (accountId: string, nodeIds: string) =>
   `resource_type in ('node', 'organization') and resource_id = any(array(
     select n.id::text from nodes n where n.account_id = ${accountId} and n.path && ${nodeIds}::uuid[]))`;
 
 /**
- * Whether one plan is right whatever the values: all of a place, or by one of what days are counted by, in the days that have it. Each
- * combination has a text of its own, and connections keep them all. What PostgreSQL would refuse is not asked so: it costs the connection.
+ * Returns whether one generic plan suits all values: all rows of a place, or those with one of the values that days are
+ * counted by, in the days that have any. Each combination has a text of its own, and connections keep them all prepared.
+ * Values that PostgreSQL would refuse are excluded, since the error would cost the connection.
  */
 export function isPlannedOnce(
   { reach }: AuditPlace,
@@ -98,7 +102,7 @@ export function isPlannedOnce(
   return reach === null && !others && !q && values.length <= 1 && isStorable(values);
 }
 
-/** The times of `from` and `to`, as conditions on `created_at`. */
+/** Returns `from` and `to` as conditions on `created_at`. */
 export function timesOf({ from, to }: Pick<AuditFilters, 'from' | 'to'>, put: Bind): string[] {
   return [
     ...(from ? [`created_at >= ${put(from)}::timestamptz`] : []),

@@ -3,7 +3,7 @@ import type { Ask } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters, timesOf } from './conditions.js';
 
-/** How many rows a day has, in UTC. */
+/** The number of rows of a day, in UTC. */
 export interface Day {
   /** Its first moment. */
   day: Date;
@@ -15,8 +15,9 @@ const dayOf = `(created_at at time zone 'UTC')::date`;
 const settledCounts = 'counted';
 
 /**
- * How many rows each day has, latest first, without days that have none. Exact: what is settled is counted already, what is
- * not yet is counted now, and so are the rows of days that `from` or `to` cut (docs/decisions/0027).
+ * Returns how many rows each day has, latest first, without days that have none. The numbers are exact: settled rows
+ * are counted already, and the others are counted now, as are those of days that `from` or `to` cut
+ * (docs/decisions/0027).
  */
 export async function countDays(ask: Ask, place: AuditPlace, filters: AuditFilters): Promise<Day[]> {
   const { values, put } = parameters();
@@ -45,14 +46,15 @@ function countedParts(
   const cut = (start: Date, end: Date) => rows(isSettled, ...timesOf({ from: start, to: end }, put));
   const unsettled = rows(
     `transaction_id >= (select below from ${settledCounts})`,
-    // With an end, too, PostgreSQL takes them for as few as they are, and looks for them among the place's own rows by an index of
-    // those. Without, it takes them for a third of all, and reads whatever anybody wrote since.
+    // With an upper bound, too, PostgreSQL expects as few rows as there are, and uses an index of the place's own rows.
+    // Without one it expects a third of all rows, and reads what anybody has written since.
     `created_at >= (select since from ${settledCounts})`,
     `created_at <= (select ever from ${settledCounts})`,
     ...times,
   );
   const [fullFrom, fullTo] = [from && ceiling(from), to && floor(to)];
-  // Within a day no day is full. What nothing names must not be put either: PostgreSQL could not tell its type.
+  // Within one day no day is whole. A value that the text does not use must not be put: PostgreSQL could not tell its
+  // type.
   if (from && to && ceiling(from) > floor(to)) return [cut(from, to), unsettled];
   const full = [
     ...common,
@@ -70,19 +72,19 @@ function countedParts(
 const floor = (moment: Date) => new Date(Math.floor(moment.getTime() / dayMs) * dayMs);
 const ceiling = (moment: Date) => new Date(Math.ceil(moment.getTime() / dayMs) * dayMs);
 
-/** Where to begin reading for a page: days tell, so that what lies before it is not read. */
+/** Where to begin reading for a page. It follows from the days' numbers, so that the rows before it are not read. */
 export interface Start {
-  /** The rows are all within these. */
+  /** All rows of the page are between `from` and `to`. */
   from: Date;
   to: Date;
   direction: 'asc' | 'desc';
   skip: number;
-  /** Whether the rows come in the other order than asked. */
+  /** Whether the rows come in the opposite of the requested order. */
   reversed: boolean;
 }
 
 /**
- * Where the rows `offset` to `offset + count` of the days' rows are.
+ * Returns where the rows `offset` to `offset + count` of the days' rows are.
  * @param days latest first
  */
 export function locate(days: readonly Day[], order: 'asc' | 'desc', offset: number, count: number): Start {
@@ -107,7 +109,8 @@ export function locate(days: readonly Day[], order: 'asc' | 'desc', offset: numb
 }
 
 /**
- * The days in which the `count` rows behind a moment are: its own, and further ones until those alone have as many.
+ * Returns the days that hold the `count` rows after a moment in this order: its own day, and further ones until those
+ * alone have as many.
  * @param days latest first
  */
 export function reach(

@@ -3,8 +3,8 @@ import { isUuid } from '../../platform/uuid.js';
 import type { AuditRow } from './rows.js';
 
 /**
- * Gives people in audit rows the names that they have now: whoever is erased leaves no name in the log, which nobody can
- * change. Rows of things mostly carry their own; what something of a name belongs to is looked up too.
+ * Adds the present names of people to audit rows. The log, which nobody can change, stores none, so an erased person
+ * leaves no name in it. Things mostly have their names in the rows; the name of what a thing belongs to is added, too.
  */
 export async function nameThePeople(
   db: Pick<Db, 'statement'>,
@@ -25,7 +25,7 @@ export async function nameThePeople(
   return rows;
 }
 
-/** In the order of what the statement asks for. */
+/** In the order of the statement's parameters. */
 const kinds = ['identity', 'role', 'environment', 'node', 'user', 'api_key', 'scim_token'] as const;
 
 interface Named {
@@ -33,7 +33,7 @@ interface Named {
   id: string;
 }
 
-/** Keys and tokens mostly leave their names in the rows themselves; a process that goes on in their name does not. */
+/** Keys and tokens mostly have their names in the rows themselves, but not where a process acts on their behalf. */
 function actorOf({ actorType, actorId, actorLabel }: AuditRow): Named | null {
   if (actorLabel !== null) return null;
   switch (actorType) {
@@ -48,7 +48,7 @@ function actorOf({ actorType, actorId, actorLabel }: AuditRow): Named | null {
   }
 }
 
-/** Whose name a row's resource has: its own, or that of what it belongs to. */
+/** Returns what names a row's resource: the resource itself, or what it belongs to. */
 function resourceOf({ resourceType, resourceId, resourceLabel, metadata }: AuditRow): Named | null {
   const { user_id: userId, role_id: roleId } = metadata as { user_id?: unknown; role_id?: unknown };
   if (resourceLabel !== null) return null;
@@ -75,7 +75,9 @@ const namedBy = (kind: Named['kind'], id: unknown): Named | null => (isUuid(id) 
 
 const person = `coalesce(nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), ''), email::text)`;
 
-/** Their ids in the order of `namesOf`. Users who have left the Account are named too: that they acted in it is what the rows say. */
+/**
+ * Ids are in the order of `kinds`. Users who have left the Account are named, too: the rows say that they acted in it.
+ */
 const namesStatement = {
   name: 'names_of_audit_rows',
   text: `

@@ -14,14 +14,14 @@ const columns = `id, account_id as "accountId", application_id as "applicationId
   created_at as "createdAt", ${placedBy('created_at', 'id')}`;
 
 export interface RowsWanted {
-  /** Further conditions, given what names a value. */
+  /** Returns further conditions; `put` adds a value and returns its parameter. */
   and?(put: Bind): string[];
   order: 'asc' | 'desc';
   skip?: number;
   take: number;
 }
 
-/** Rows in the order of their times. Every query of the audit log's rows is this one, so each keeps to its place. */
+/** Reads rows in order of time. No other query reads the audit log's rows, so none leaves its place. */
 export async function readAuditRows(
   ask: Ask,
   place: AuditPlace,
@@ -38,7 +38,7 @@ export async function readAuditRows(
   );
 }
 
-/** A UUIDv7 tells its moment; the row is near it, and only that month is looked at. */
+/** A UUIDv7 contains its time. The row was written near it, so PostgreSQL needs to look at that month only. */
 export function nearId(id: string, put: Bind): string[] {
   if (id[14] !== '7') return [];
   const ms = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import { maxUuid } from '../../platform/uuid.js';
 
-/** How far somebody has read: everything up to this event at this place, which is a transaction's number. */
+/** How far a reader has come: everything up to this event at this place, which is a transaction's number. */
 export interface Position {
   transactionId: bigint;
   eventId: string;
 }
 
-/** After every event of a place. */
+/** The position after all events of a place. */
 export const endOf = (transactionId: bigint): Position => ({ transactionId, eventId: maxUuid });
 
 const version = 1;
 const checked = 8;
 
 /**
- * A position as readers keep it: opaque, and of one Environment. It gives no rights, so nothing is signed, and it outlives
- * every key.
+ * Encodes a position for readers: opaque, and bound to one Environment. A cursor grants no rights, so it is not signed,
+ * and it outlives every key.
  */
 export function writeFeedCursor(environmentId: string, { transactionId, eventId }: Position): string {
   const body = Buffer.alloc(25);
@@ -25,7 +25,7 @@ export function writeFeedCursor(environmentId: string, { transactionId, eventId 
   return Buffer.concat([body, checkOf(environmentId, body)]).toString('base64url');
 }
 
-/** Null where it is no cursor of this Environment. */
+/** Decodes a cursor; null if it is not one of this Environment. */
 export function readFeedCursor(environmentId: string, text: string): Position | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== 25 + checked || bytes.toString('base64url') !== text || bytes[0] !== version) return null;
@@ -39,7 +39,7 @@ export function readFeedCursor(environmentId: string, text: string): Position | 
 const checkOf = (environmentId: string, body: Buffer) =>
   createHash('sha256').update(`gatehouse changes ${environmentId}\n`).update(body).digest().subarray(0, checked);
 
-/** Of any version and of none, as `maxUuid`. */
+/** The UUID may have any version, or none as `maxUuid`. */
 const uuidOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes)
     .toString('hex')

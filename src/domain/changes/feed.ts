@@ -7,7 +7,7 @@ import type { EventAction } from '../events/catalogue.js';
 import { endOf, type Position, readFeedCursor, writeFeedCursor } from './cursor.js';
 
 export interface Change {
-  /** Where to go on after this one. */
+  /** For reading on after this change. */
   cursor: string;
   type: string;
   resourceType: string;
@@ -18,7 +18,10 @@ export interface Change {
 export interface Changes {
   items: Change[];
   nextCursor: string;
-  /** Whether there is more to read at once. With some types only, also when nothing was found as far as was looked. */
+  /**
+   * Whether there is more to read at once. With `types`, this can be true even if no event of these types was found
+   * yet.
+   */
   hasMore: boolean;
 }
 export interface ChangesWanted {
@@ -26,7 +29,7 @@ export interface ChangesWanted {
   limit: number;
   /** Null: all. */
   types: readonly EventAction[] | null;
-  /** How long to wait for the first one. */
+  /** How long to wait for the first change. */
   waitMs: number;
 }
 
@@ -40,7 +43,7 @@ interface Found {
   created_at: Date;
 }
 interface Looked {
-  /** Of transactions below this one nothing can become visible any more. */
+  /** Nothing more can become visible of transactions below this one. */
   settled: string;
   dropped: string;
   looked: number;
@@ -48,10 +51,12 @@ interface Looked {
   found: Found[] | null;
 }
 
-// Rows in the order of their places, and only those before the oldest transaction that still runs: between two of them nothing
-// can appear any more, however late anybody commits (docs/decisions/0027). A cursor has no time: it is that of its event, or where
-// the months with the event are gone, before all that are left. Without a cursor one begins behind what is gone, where every cursor
-// is still good.
+// Reads rows in the order of their places, and only those before the oldest running transaction: between two of them no
+// row can appear any more, however late a transaction commits (docs/decisions/0027). A cursor contains no time: its
+// time
+// is that of its event, or, if the event's month was dropped, before all remaining rows. Without a cursor, reading
+// begins
+// after the dropped rows, where every cursor is still valid.
 const lookStatement = {
   name: 'look_at_changes',
   text: `
@@ -88,20 +93,20 @@ const readerStatement = {
     on conflict (environment_id) do update set until = excluded.until where feed_readers.until < excluded.until`,
 };
 
-/** What one answer looks through at most when it looks for some types only. */
+/** The most events that one response looks through for some types. */
 const lookedThrough = 10_000;
-/** How long writers send notifications after somebody has come to wait. */
+/** How long writers send notifications after a reader has begun to wait. */
 const announcedMs = 90_000;
-/** Pauses between two looks where nobody rings: a change that was on its way when its reader came does not. */
+/** Pauses between two looks without a notification: a change that was under way when its reader came sends none. */
 const pauses = [100, 900, 5_000];
-/** After a notification the change may wait for an older transaction yet. */
+/** Pauses after a notification: the change may still have to wait for an older transaction. */
 const pausesOnceNotified = [10, 20, 50, 100, 250, 500, 1_000];
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
 /**
- * What happened in an Environment, in an order in which a reader who keeps the cursor misses nothing, and reads of a change after
- * those that it came upon (contract §5, §10).
+ * The changes of an Environment, in an order in which a reader who keeps the cursor misses none, and reads each change
+ * after those that it builds on (contract §5, §10).
  */
 export function createChangeFeed({
   db,
@@ -120,7 +125,7 @@ export function createChangeFeed({
     await db.statement(readerStatement, [environmentId, announcedMs]);
   }
 
-  /** @param from null: the oldest that is kept */
+  /** @param from null: from the oldest event that is kept */
   async function look(environmentId: string, from: Position | null, { limit, types }: ChangesWanted): Promise<Changes> {
     const depth = types ? lookedThrough : limit + 1;
     const place = from?.transactionId.toString() ?? null;
@@ -142,7 +147,7 @@ export function createChangeFeed({
 
   return {
     /**
-     * What happened after a cursor, oldest first.
+     * Returns the changes after a cursor, oldest first.
      * @throws DomainError changes.cursor_invalid, changes.cursor_expired
      */
     async read({ environmentId }: EnvironmentScope, wanted: ChangesWanted): Promise<Changes> {

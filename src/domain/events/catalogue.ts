@@ -14,9 +14,9 @@ export interface EventKind {
   category: (typeof eventCategories)[number];
   resource: string;
   severity?: (typeof eventSeverities)[number];
-  /** False for what only the audit log tells. */
+  /** False if only the audit log reports it. */
   domainEvent?: boolean;
-  /** True for what is on the identity surface of the audit log. */
+  /** True if it is shown on the identity surface of the audit log. */
   identityVisible?: boolean;
 }
 
@@ -35,11 +35,11 @@ const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
   ...more,
 });
 
-/** Every action that an event row can name. */
+/** All actions that an event row can name. */
 export const eventCatalogue = {
   'account.created': configuration('account'),
   'account.updated': configuration('account'),
-  // Nobody is left to be told it by a webhook: a mail tells every Owner.
+  // No webhook is left to report it to; every Owner gets a mail.
   'account.closed': { ...configuration('account'), severity: 'critical', domainEvent: false },
   'account.erased': { ...configuration('account'), severity: 'notice', domainEvent: false },
   'application.created': configuration('application'),
@@ -277,7 +277,8 @@ export const eventCatalogue = {
   'audit.row.viewed': { category: 'security', resource: 'audit_row', domainEvent: false },
   'audit.exported': { category: 'security', resource: 'audit_log', severity: 'notice', domainEvent: false },
   'signing_key.created': { category: 'security', resource: 'signing_key', domainEvent: false },
-  // An administrator's own words are in `reason` of the first one: audit rows only, nothing that is delivered elsewhere.
+  // `reason` of the first one is an administrator's free text: these are in the audit log only, and delivered nowhere
+  // else.
   'process.cancelled': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
   'process.extended': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
   'process.retried': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
@@ -287,6 +288,6 @@ export const eventCatalogue = {
 
 export type EventAction = keyof typeof eventCatalogue;
 
-/** Whether it is what change feed and webhooks tell, and not the audit log alone. */
+/** Returns whether change feed and webhooks report the action, and not the audit log alone. */
 export const isDomainEvent = (action: string): action is EventAction =>
   Object.hasOwn(eventCatalogue, action) && (eventCatalogue[action as EventAction] as EventKind).domainEvent !== false;

@@ -2,23 +2,23 @@ import type { EventAction } from './catalogue.js';
 import { isOfItsKind, kindInWords } from './field-kinds.js';
 import { eventFields } from './fields.js';
 
-/** What any operation may record, besides what it declares: that it was refused, and a key that was due to sign something. */
+/** What any operation may record besides what it declares: a refusal, and a signing key that it had to create. */
 const ofAnyOperation: readonly EventAction[] = ['auth.access_denied', 'signing_key.created'];
 
-// To a test, an event that is not as declared is a failure.
+// By default an event that is not as declared throws, so that a test fails.
 let report = (fault: string): void => {
   throw new Error(fault);
 };
 
-/** Tells what is not as declared elsewhere than to the caller: a process of the service goes on. */
+/** Sends faults of declarations to `to` instead of throwing them at the caller, so that a running service continues. */
 export function reportEventFaults(to: (fault: string) => void): void {
   report = to;
 }
 
 /**
- * Holds an event to what is declared of it: the `events` of the running operation, and the fields of its `data`. The list of
- * operations, the OpenAPI document and docs/events.md are made of those, and so cannot be wrong for long.
- * @param declared what the running operation declares; undefined where a process acts by itself
+ * Checks an event against its declarations: the `events` of the running operation, and the fields of its `data`. The
+ * list of operations, the OpenAPI document and docs/events.md are generated from these, so they cannot be wrong for long.
+ * @param declared the `events` of the running operation; undefined if a process acts by itself
  */
 export function holdToDeclaration(
   action: EventAction,

@@ -1,7 +1,7 @@
 import { isUuid } from '../../platform/uuid.js';
 import { isObject } from '../is-object.js';
 
-/** What the values of events' fields are. */
+/** The kinds of values that events' fields have. */
 const kinds = {
   boolean: { schema: { type: 'boolean' }, holds: (value: unknown) => typeof value === 'boolean' },
   integer: { schema: { type: 'integer' }, holds: Number.isSafeInteger },
@@ -84,7 +84,7 @@ const namesOf = {
   text: [],
 } as const satisfies Record<FieldKind, readonly string[]>;
 
-/** Of these null says something, such as "no end". */
+/** Fields in which null has a meaning, such as "no end". */
 const nullable: ReadonlySet<string> = new Set([
   'deadline',
   'effective_from',
@@ -98,25 +98,25 @@ const nullable: ReadonlySet<string> = new Set([
   'parent_node_id',
 ]);
 
-/** Fields that are something else than a text. */
+/** The fields that are not text. */
 export const kindsByName: ReadonlyMap<string, FieldKind> = new Map<string, FieldKind>(
   Object.entries(namesOf).flatMap(([kind, names]) => names.map((name) => [name, kind as FieldKind] as const)),
 );
 
-/** A field has one kind in all events; what is not named above is text. */
+/** A field has the same kind in all events; one that is not named above is text. */
 const kindOf = (name: string): FieldKind => kindsByName.get(name) ?? 'text';
 
-/** As docs/events.md says it: `time or null`. */
+/** Returns the kind as docs/events.md names it: `time or null`. */
 export const kindInWords = (name: string): string => `${kindOf(name)}${nullable.has(name) ? ' or null' : ''}`;
 
-/** The same as a schema of OpenAPI 3.0. */
+/** Returns the field's schema for OpenAPI 3.0. */
 export const schemaOfField = (name: string, description: string): object => ({
   ...kinds[kindOf(name)].schema,
   ...(nullable.has(name) && { nullable: true }),
   description,
 });
 
-/** Whether a value is what its field is declared as; one that is not there is. */
+/** Returns whether a value is of its field's kind; a missing value is. */
 export const isOfItsKind = (name: string, value: unknown): boolean =>
   value === undefined || (value === null ? nullable.has(name) : kinds[kindOf(name)].holds(value));
 
@@ -124,7 +124,7 @@ function isId(value: unknown): boolean {
   return isUuid(value) && value === value.toLowerCase();
 }
 
-/** As a row's, or as it is written into one. */
+/** Accepts a `Date`, as rows are read, and a text, as they are written. */
 function isTime(value: unknown): boolean {
   return value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value));
 }

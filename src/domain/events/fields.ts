@@ -1,6 +1,9 @@
 import type { EventAction } from './catalogue.js';
 
-/** What `data` of an event, `metadata` of its audit row, holds beside who, what and where: ids, names of fields and plain settings. */
+/**
+ * What an event's `data`, the `metadata` of its audit row, holds besides who, what and where: ids, names of fields and
+ * plain settings.
+ */
 export type Fields = Readonly<Record<string, string>>;
 
 const changed = { changed: 'Names of the fields that changed.' };
@@ -50,7 +53,7 @@ const connection = {
 };
 const connectionBefore = { ...connection, previous_status: 'The previous status.' };
 
-/** By type; those without are told by their resource alone. */
+/** By type; for a type without fields the resource says it all. */
 export const eventFields: Partial<Record<EventAction, Fields>> = {
   'account.updated': changed,
   'application.updated': changed,

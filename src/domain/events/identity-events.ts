@@ -7,14 +7,16 @@ import { type EventDetails, eventRow, eventsInsert, measureWritten, recordEvents
 
 type Metadata = Record<string, unknown>;
 
-/** Something that happened to what an Identity has once in its Account: profile, address, password, factors, sessions. */
+/** A change of what an Identity has once in its Account: profile, address, password, factors, sessions. */
 export interface Happening {
   action: EventAction;
-  /** What is said of it; as a function, in each Environment: null where nothing of it happened there. */
+  /**
+   * The event's metadata. A function returns it for each Environment, or null if the change does not concern that one.
+   */
   metadata?: Metadata | ((environmentId: string) => Metadata | null);
 }
 
-/** That a profile is otherwise, where it is. */
+/** Returns the update of a profile, or nothing if no field differs. */
 export function updated(current: object, wanted: object): Happening[] {
   const changed = changedFields(current, wanted);
   return changed.length > 0 ? [{ action: 'identity.updated', metadata: { changed } }] : [];
@@ -22,13 +24,13 @@ export function updated(current: object, wanted: object): Happening[] {
 
 export interface Whom {
   identityId: string;
-  /** Whose doing it was, where that is not the caller of the running request. */
+  /** The person who did it, if not the caller of the running request. */
   actor?: Actor;
 }
 
 type Place = Pick<EnvironmentScope, 'environmentId' | 'applicationId'>;
 
-// Where else the person is comes with the same round trip: most people are in one Environment.
+// The same round trip reads the person's other Environments: most people are in only one.
 const writtenAndElsewhere = `
 with written as (${eventsInsert('$1')})
 select m.environment_id as "environmentId", e.application_id as "applicationId"
@@ -37,9 +39,10 @@ where m.account_id = $2 and m.identity_id = $3 and m.environment_id is distinct 
 order by m.environment_id`;
 
 /**
- * Records what happened to somebody in each Environment of the Account that they are a member of, and first in the one in which it was
- * done: whoever keeps a copy reads the feed of one Environment, and misses nothing. In a transaction of the Account that holds the
- * Identity's row, so that whoever joins meanwhile is told, or reads what has changed already.
+ * Records what happened to an Identity in each Environment of the Account that it is a member of, first in the one in
+ * which it was done: a customer who keeps a copy reads the feed of one Environment, and must miss nothing. In a
+ * transaction of the Account that holds the Identity's row, so that an Environment that the person joins meanwhile
+ * either gets the event or reads what has changed already.
  * @returns the ids of the events in the Environment in which it was done, in the order given
  */
 export async function recordOfIdentity(

@@ -4,10 +4,10 @@ import { type EventAction, eventCatalogue } from './catalogue.js';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-// From zero on, or the first of them would be no increase to whoever watches.
+// Counters start at zero; otherwise monitoring would not see the first event as an increase.
 for (const action of Object.keys(eventCatalogue)) eventsRecorded.inc({ action }, 0);
 
-/** Counts an event that was committed, and what it says of sign-ins. */
+/** Counts a committed event, and the sign-in or second factor that it reports. */
 export function measureEvent(action: EventAction, metadata: Metadata): void {
   eventsRecorded.inc({ action });
   told[action]?.(metadata);
@@ -33,7 +33,7 @@ const signedIn = (who: Who, { amr, connection_id }: Metadata) =>
     outcome: 'succeeded',
   });
 
-/** With a reason the factor was right, and something else spoke against it. */
+/** With a reason, the factor was right and the sign-in was refused for something else. */
 const signInFailed = (who: Who, { method = 'password', reason }: Metadata) =>
   signIns.inc({ actor_type: who, method: known(method), outcome: reason === undefined ? 'failed' : 'refused' });
 

@@ -13,16 +13,16 @@ export interface EventDetails {
   applicationId?: string | null;
   environmentId?: string | null;
   resourceId: string | null;
-  /** What the resource is called, where that is no person: it stays readable when the resource is gone. */
+  /** The name of the resource, unless it is a person: it stays readable after the resource was deleted. */
   resourceLabel?: string | null;
-  /** What changed, in ids, names of fields and plain settings. Never a secret, and no personal data. */
+  /** What changed, in ids, names of fields and plain settings. Never secrets or personal data. */
   metadata?: Record<string, unknown>;
   outcome?: 'success' | 'failure' | 'denied';
-  /** Whose doing it was, where that is not the caller of the running request. */
+  /** The actor, if that is not the caller of the running request. */
   actor?: Actor;
 }
 
-/** What a statement knows better than the row it is given, as SQL; `from` joins what that names. */
+/** SQL for columns that the statement computes instead of taking them from the row; `from` joins what they refer to. */
 export interface FromStatement {
   resourceId?: string;
   actorId?: string;
@@ -30,27 +30,27 @@ export interface FromStatement {
   from?: string;
 }
 
-/** The channel that tells which Environment has something new; its payload is the Environment's id. */
+/** The channel that announces new events; its payload is the Environment's id. */
 export const changesChannel = 'gatehouse_changes';
 
-// Announced only where somebody waits: at a commit, announcements of all transactions queue for one lock.
+// Notifies only if a reader waits: at commit, the notifications of all transactions queue for one lock.
 const announced = `case when e.is_domain_event and exists (
     select from feed_readers r where r.environment_id = e.environment_id and r.until > clock_timestamp())
   then pg_notify('${changesChannel}', e.environment_id::text) is not null else e.is_domain_event end`;
 
-// Who may see what happens in an Environment is asked by its Application, which not everybody who writes of one has at hand.
+// The Application decides who may see an Environment's events, and not every writer has its id at hand.
 const application = `coalesce(e.application_id, (select application_id from environments where id = e.environment_id))`;
 
-// When it was written. What a webhook may be told is queued on the way: mostly nobody wants it, and whoever takes it from
-// there finds who does (docs/decisions/0028). Sorted, so that it is one look into the primary key whatever the planner
-// believes of the table: it takes the first row of a scope that has many for near, and would read all others on its way.
+// The time of writing. An event that some webhook wants is queued on the way: most are wanted by none, and the queue's
+// reader finds the webhooks (docs/decisions/0028). The sorting makes it one look into the primary key, whatever the
+// planner believes of the table: it expects the first row of a large scope to be near, and would read all others first.
 const written = `case when e.is_domain_event and e.customer_visible and (
     select true from webhook_routes where scope_id = any (array[e.environment_id, e.account_id]) and event_type = any (array[e.action, '*'])
     order by scope_id, event_type, webhook_id limit 1)
   then gatehouse_queue_webhooks(e.id) else clock_timestamp() end`;
 
 /**
- * The text that inserts an event, for hot paths that are one statement with it.
+ * Returns the SQL that inserts an event, for hot paths that include it in a statement of their own.
  * @param row the parameter that holds `eventRow(…)`, as `$13`.
  */
 export const eventInsert = (
@@ -64,7 +64,7 @@ select e.id, gatehouse_event_place(), pg_current_xact_id()::text::bigint, e.acco
   e.customer_visible, e.identity_visible, ${written}, e.traceparent
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 
-/** An event's row as `eventInsert` takes it. Whoever writes it by a statement of their own also counts it. */
+/** Returns an event's row for `eventInsert`. A caller that inserts it by its own statement also counts it. */
 export function eventRow(action: EventAction, details: EventDetails): string {
   const { correlationId, actor: caller, declaredEvents } = currentContext();
   const metadata = details.metadata ?? {};
@@ -100,8 +100,8 @@ export function eventRow(action: EventAction, details: EventDetails): string {
 const insert = eventInsert('$1');
 
 /**
- * Writes what happened, in the transaction of the change itself. The change feed, the webhooks and the audit log all read
- * this row (contract §7). Answers the event's id.
+ * Records an event, in the transaction of the change itself. The change feed, the webhooks and the audit log all read
+ * this row (contract §7). Returns the event's id.
  */
 export async function recordEvent(tx: EntityManager, action: EventAction, details: EventDetails): Promise<string> {
   const row = eventRow(action, details);
@@ -110,16 +110,16 @@ export async function recordEvent(tx: EntityManager, action: EventAction, detail
   return JSON.parse(row).id;
 }
 
-/** The text that inserts any number of events. @param rows the parameter that holds an array of `eventRow(…)` */
+/** Returns the SQL that inserts any number of events. @param rows the parameter that holds an array of `eventRow(…)` */
 export const eventsInsert = (rows: string): string =>
   eventInsert(rows).replace('jsonb_populate_record(', 'jsonb_populate_recordset(');
 
 const insertMany = eventsInsert('$1');
 
-/** How many are written by one statement: enough that the way to PostgreSQL costs nothing, and few megabytes. */
+/** Events per statement: enough to make the round trips negligible, and only a few megabytes. */
 const atOnce = 1000;
 
-/** The same for any number of resources, in as few statements as it takes; in the order given. */
+/** Records an event for any number of resources, in as few statements as possible and in the order given. */
 export async function recordEvents(
   tx: EntityManager,
   action: EventAction,
@@ -133,7 +133,7 @@ export async function recordEvents(
   measureWritten(tx, action, details);
 }
 
-/** Counts events that a statement of the caller's own has written, once they are committed. */
+/** Counts events that the caller's own statement has inserted, after the commit. */
 export function measureWritten(
   tx: EntityManager,
   action: EventAction,

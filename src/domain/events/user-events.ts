@@ -6,9 +6,9 @@ const accountsOf = 'select account_id as "accountId" from memberships where user
 const insert = eventsInsert('$1');
 
 /**
- * Records what happened to the one password and the factors that a person has for all Accounts they administer, in the log of each of
- * them: each relies on these. What concerns nobody, or somebody without an Account, is in none. It is counted once.
- * @param details `resourceId` is the User's id, or null where an address is nobody's: that costs the same
+ * Records what happened to a User's password or factors in the log of every Account that they administer, since all of
+ * them rely on these. Without a User, or without an Account, the event is in no Account's log. It is counted once.
+ * @param details `resourceId` is the User's id, or null if nobody has the address: that costs the same
  * @returns the id of one of the rows
  */
 export async function recordOfUser(

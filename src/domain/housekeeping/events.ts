@@ -10,8 +10,8 @@ const dropOfNoMonth = {
 };
 
 /**
- * Counts events that have happened, which otherwise whoever asks for a total has to count. Twice, so that the mark of
- * the first time tells where uncounted ones can be.
+ * Counts new events, so that requests for a total need not count them. It runs twice: the mark of the first run shows
+ * where uncounted events can be.
  */
 export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
   await db.statement(settle, []);
@@ -20,9 +20,9 @@ export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
 
 /**
  * Counts events, creates the tables of the coming months, and drops the oldest month once it has been kept long enough
- * (docs/decisions/0027); after the last of them, some events of months without a table. By functions of the tables'
- * owner: the service itself cannot delete an event.
- * @returns how many months were dropped, or 1 for some of those events: then there may be more
+ * (docs/decisions/0027). If no month was dropped, it deletes some events of months without a table. It calls functions
+ * of the tables' owner: the service itself cannot delete an event.
+ * @returns how many months were dropped, or 1 if some of those events were deleted; then there may be more
  */
 export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
   await countEvents(db);
@@ -34,7 +34,7 @@ export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: numbe
   return months === 0 ? ((await droppedBy(dropOfNoMonth)) ?? 0) : (months ?? 0);
 }
 
-/** Null if a slow transaction keeps the table from being changed: the next run does it. */
+/** Returns null if a slow transaction keeps the table from being changed; the next run tries again. */
 async function unlessHeldUp<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

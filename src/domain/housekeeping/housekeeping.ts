@@ -13,7 +13,7 @@ import { byColumn, endedGrants, fromTheFirst, mergedCounts, sessionsOfGrants, wa
 
 /** How far a run has come. */
 export interface SweepPlace {
-  /** The rule that it is at. */
+  /** The rule that the run is at. */
   rule: string;
   /**
    * The last session, Account, connection, stop, client or Environment that was visited; or the moment up to which rows
@@ -51,16 +51,16 @@ export type Housekeeping = ReturnType<typeof createHousekeeping>;
 export interface HousekeepingDeps {
   db: Db;
   /**
-   * Decides what has served its time. Deletion is final, so this clock must not be ahead of PostgreSQL's (`notAhead`).
+   * Decides what has expired. Deletion is final, so this clock must not be ahead of PostgreSQL's (`notAhead`).
    */
   now(): Date | Promise<Date>;
-  /** How long events are kept, 90 days at least; they go by whole months. */
+  /** How long events are kept, 90 days at least; they are dropped by whole months. */
   auditRetentionDays: number;
 }
 
 /**
- * Deletes what has served its time, one batch a call, each in a short transaction of its own; at the end it warns of
- * certificates that expire soon.
+ * Deletes rows whose retention has ended, one batch per call, each in a short transaction of its own; at the end it
+ * warns of certificates that expire soon.
  */
 export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
   async function sweepGrants(from: string | null, batchSize: number, at: Date): Promise<Batch> {
@@ -112,7 +112,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
   ]);
 
   return {
-    /** Called by itself, more often than the rest. */
+    /** Counts events. It runs on its own, more often than the rest. */
     countEvents: (): Promise<void> => countEvents(db),
 
     /** @param place where the batch before this one left off; null begins a run */

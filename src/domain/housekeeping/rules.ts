@@ -1,11 +1,11 @@
 import { after, days, hours, minutes } from '../../platform/clock.js';
 
-/** What has served its time: a condition on one column with an index, and how long rows are kept beyond. */
+/** Which rows are deleted: a condition on one indexed column, and how long rows are kept after that. */
 export interface Rule {
   table: string;
-  /** A name, where the table alone does not tell it from another rule. */
+  /** A name, if the table has more than one rule. */
   name?: string;
-  /** Rows up to this moment are deleted. */
+  /** The column with the moment from which the retention counts. */
   column: string;
   keptMs: number | 'as long as events';
   /** Further conditions; the column's partial index may need them. */
@@ -22,11 +22,11 @@ export const underWay = hours(1);
  * is not deleted before its last grant, which outlives it and would be deleted with it.
  */
 export const rules: readonly Rule[] = [
-  // A redeemed code is kept for as long as its grant: whenever it is used again it ends that one (RFC 6749 §4.1.2).
+  // A redeemed code is kept as long as its grant: if it is used again, the grant is revoked (RFC 6749 §4.1.2).
   { table: 'authorization_codes', column: 'expires_at', and: 'grant_id is null', keptMs: underWay },
-  // A spent token tells of a theft until it would have expired; afterwards it is refused like an unknown one.
+  // Reuse of a spent token reveals a theft until its expiry; afterwards it is refused like an unknown one.
   { table: 'refresh_tokens', column: 'expires_at', keptMs: minutes(1) },
-  // The walk only visits the latest sessions. No grant lives this long, so everything found here can go.
+  // The walk only visits the latest sessions. No grant lives this long, so everything found here can be deleted.
   {
     table: 'sessions',
     name: 'old_sessions',
@@ -48,12 +48,12 @@ export const rules: readonly Rule[] = [
   { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },
   { table: 'trusted_devices', column: 'expires_at', keptMs: minutes(1) },
   { table: 'spent_tokens', column: 'expires_at', keptMs: minutes(1) },
-  // They hold no personal data by now; kept so that support can tell what became of them.
+  // They hold no personal data any more, and are kept so that support can see what became of them.
   { table: 'pending_registrations', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   { table: 'account_intents', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
-  // They hold the address of somebody who did not come, or who is a member now.
+  // They hold the address of a person who did not accept, or who is a member now.
   { table: 'administrator_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
-  // The same; kept longer, since customers read an Environment's lists and numbers of invites.
+  // The same, but kept longer, since customers read an Environment's lists and numbers of invites.
   { table: 'identity_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
   { table: 'identity_links', column: 'expires_at', keptMs: days(30) },
   { table: 'daily_sign_ups', column: 'day', keptMs: days(30) },
@@ -70,7 +70,7 @@ export const rules: readonly Rule[] = [
   },
 ];
 
-/** The latest moment, in the form of the rule's column, at which something must be over to be deleted now. */
+/** Returns the latest moment, in the form of the rule's column, whose rows are deleted now. */
 export function cutOff(
   { keptMs, epoch }: Pick<Rule, 'keptMs' | 'epoch'>,
   { now, eventsKeptMs }: { now: Date; eventsKeptMs: number },

@@ -5,9 +5,9 @@ import type { Rule } from './rules.js';
 // whole table to join what it takes for a tenth of another.
 
 /**
- * A batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`). While somebody
- * has an old snapshot, as a backup does, what this run has deleted stays in the index, and without $3 each batch would
- * walk over all of it. Locked rows are left to the next run, so that two runs, or a slow transaction, hold up nobody.
+ * Deletes a batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`). While an
+ * old snapshot is open, as during a backup, what this run has deleted stays in the index, and without $3 each batch would
+ * walk over all of it. Locked rows are left to the next run, so that two runs, or a slow transaction, delay nobody.
  */
 export const byColumn = ({ table, name = table, column, and }: Rule): Statement => ({
   name: `sweep_${name}`,
@@ -25,8 +25,8 @@ select count(*)::int as deleted, max(at)::text as last from gone`,
 export const fromTheFirst = ({ epoch }: Pick<Rule, 'epoch'>): string => (epoch ? '0' : '-infinity');
 
 /**
- * A batch of ended grants with the codes that they came from, which belong to the same session; with the same
- * parameters.
+ * Deletes a batch of ended grants with the codes that they came from, which belong to the same session. The parameters
+ * are the same.
  */
 export const endedGrants: Statement = {
   name: 'sweep_grants',
@@ -46,7 +46,7 @@ select count(*)::int as deleted, coalesce(array_agg(distinct session_id), '{}') 
 from gone`,
 };
 
-/** Deletes those of these sessions, $2, that are over and have no grant left. */
+/** Deletes those of the sessions $2 that are over and have no grant left. */
 export const sessionsOfGrants: Statement = {
   name: 'sweep_sessions_of_grants',
   text: `
@@ -77,7 +77,8 @@ select (select count(*)::int from gone) as deleted, (select count(*)::int from l
 };
 
 /**
- * Merges the parts of each total into one, whoever is changing it meanwhile. By the owner, who alone may write them.
+ * Merges the parts of each total into one, also while others change it. A function of the owner, who alone may write
+ * them.
  */
 export const mergedCounts: Statement = {
   name: 'merge_row_counts',

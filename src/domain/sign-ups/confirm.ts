@@ -77,7 +77,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       if (looked.asksPassword) {
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await db.statement(tryStatement, [link.id]);
-        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link }; // as it is now: it may be a double submit
+        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link }; // it may have been sent twice
         const check = () => verifyTyped(passwords, passwordOf(link), password);
         if (!(await givingBack(check, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
@@ -86,7 +86,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       // Address and password belong to the Account, and earlier sessions can be in any of its Environments.
       return db.transaction({ accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
-        const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // again under the lock: it works once
+        const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // under the lock: it works once
         if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
           return { outcome: 'void', link: found };
         await settle(tx, found, now());
