@@ -15,16 +15,16 @@ import { adminConnectionFor } from '../sso-connections/covering.js';
 import { userByAddress } from '../user-by-address.js';
 import { joinAccount } from './join.js';
 
-/** What the link of an invite stands for. */
+/** The invite of a link. */
 export interface OfferedInvite {
   email: string;
   firstName: string;
   lastName: string;
   accountName: string;
   locale: 'en' | 'de';
-  /** The Account lets the address in through its identity provider, so that no password is needed. */
+  /** The address can sign in to the Account through its identity provider, so that no password is needed. */
   ssoAvailable: boolean;
-  /** What is missing of the person: nothing, for a verified User with a password. */
+  /** What the person still has to enter: nothing, for a verified User with a password. */
   asksNames: boolean;
   asksPassword: boolean;
 }
@@ -33,21 +33,23 @@ export interface Acceptance {
   token: string;
   firstName: string;
   lastName: string;
-  /** None, or an empty one, as the field of a form has it. */
+  /** Absent, or empty as the field of a form. */
   password?: string;
 }
 
 export interface InviteAcceptance {
-  /** Looking changes nothing, so mail scanners may. @throws DomainError invite.link_invalid */
+  /** Changes nothing, so mail scanners may open the link. @throws DomainError invite.link_invalid */
   preview(token: string): Promise<OfferedInvite>;
   /**
-   * Makes whom the link was sent to an administrator. A new person becomes a verified User, and so does an unverified User
-   * with the names and the password given here. A verified User stays as they are, but for a first password, which ends their
-   * sessions as every new one does.
+   * Makes the recipient of the link an administrator. A new person becomes a verified User, and so does an unverified
+   * User, with the names and the password given here. A verified User does not change, except for a first password,
+   * which ends their sessions as every new one does.
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: Acceptance): Promise<{ accountName: string }>;
-  /** Whose invite was accepted by this link within the last minute: its form has been sent twice. Nothing is done. Null for any other. */
+  /**
+   * Returns the Account if this link was accepted within the last minute, as when its form is sent twice; else null.
+   */
   justAccepted(token: string): Promise<{ accountName: string } | null>;
 }
 
@@ -57,7 +59,7 @@ export interface InviteAcceptanceDeps {
   now: Clock;
 }
 
-/** The link in the mail to somebody who was invited to an Account (spec, `POST /v1/auth/accept-invite`). */
+/** The link in the mail to a person who was invited to an Account (spec, `POST /v1/auth/accept-invite`). */
 export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceDeps): InviteAcceptance {
   const find = (token: string) =>
     db.transaction('system', async (tx) => {
@@ -98,7 +100,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
     },
     accept: (acceptance) =>
       accept(acceptance).catch((error: unknown) => {
-        // Somebody else made a User of the address at this moment; looking again tells the rest.
+        // Another transaction has just created a User with this address; a second run handles that.
         if (violates(error, 'users_email')) return accept(acceptance);
         throw error;
       }),
@@ -115,7 +117,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
 const inviteOf = async (tx: EntityManager, token: string): Promise<AdministratorInvite | null> =>
   isSecret(token) ? tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) }) : null;
 
-/** @throws DomainError invite.link_invalid, alike for every token that does not work */
+/** @throws DomainError invite.link_invalid, whatever the reason why the token does not work */
 async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<AdministratorInvite> {
   const invite = await inviteOf(tx, token);
   if (!invite || inviteStatusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');

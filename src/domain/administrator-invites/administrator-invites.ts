@@ -32,7 +32,7 @@ export interface NewInvite {
   locale: 'en' | 'de';
 }
 
-/** An invite as it is shown: its status as of now, and the name of its role. */
+/** An invite for display, with its present status and the name of its role. */
 export interface ShownInvite extends AdministratorInvite {
   roleName: string | null;
 }
@@ -45,14 +45,14 @@ export interface AdministratorInvites {
   /** @throws DomainError administrator_invite.not_found */
   get(scope: AccountScope, id: string): Promise<ShownInvite>;
   /**
-   * Asks somebody to administer the Account, by mail.
-   * @param userId who asks
+   * Invites a person by mail to administer the Account.
+   * @param userId the inviter
    * @throws DomainError administrator_invite.already_pending, member.already_member, member.owner_required,
-   *   administrator_role.cannot_grant, validation.failed; rate_limit.exceeded with this address
+   *   administrator_role.cannot_grant, validation.failed; rate_limit.exceeded for this address
    */
   create(scope: AccountScope, userId: string, invite: NewInvite): Promise<ShownInvite>;
   /**
-   * Sends a new link, which lives as long as a first one; the old one is void. An expired invite waits again.
+   * Sends a new link with a full lifetime; the old one becomes invalid. An expired invite becomes pending again.
    * @throws DomainError as `create`, and administrator_invite.not_found, administrator_invite.not_pending
    */
   resend(scope: AccountScope, userId: string, id: string): Promise<ShownInvite>;
@@ -64,7 +64,7 @@ export interface AdministratorInvitesDeps {
   db: Db;
   sealing: Pick<Sealing, 'derive'>;
   now: Clock;
-  /** Milliseconds: life of a link. */
+  /** The life of a link, in milliseconds. */
   ttlMs: number;
   mailing: MailingInvite;
 }
@@ -95,7 +95,7 @@ export function createAdministratorInvites({
           : error;
       });
 
-  /** The columns of a new link. */
+  /** Returns the columns of a new link. */
   const link = (id: string, linkNumber: number) => {
     const { token, keyId } = administratorInviteToken(sealing, { id, linkNumber });
     return { linkNumber, tokenHash: hashSecret(token), tokenKeyId: keyId, expiresAt: after(now(), ttlMs) };
@@ -186,7 +186,7 @@ export function createAdministratorInvites({
       if (!role) throw new DomainError('administrator_invite.role_deleted');
       await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
       await assertNoMember(tx, scope, invite.email);
-      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now()); // another one, whose end nobody wrote down yet
+      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now()); // an unrecorded expiry
       const waiting = {
         status: 'pending' as const,
         endedReason: null,
@@ -203,7 +203,7 @@ export function createAdministratorInvites({
   }
 }
 
-/** Ends one that waits and that the caller holds, with its process. @returns what has changed of it */
+/** Revokes pending invites that the caller has locked, and ends their processes. @returns the changed columns */
 export async function revokeAdministratorInvites(
   tx: EntityManager,
   { accountId }: AccountScope,

@@ -45,13 +45,13 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
   };
 }
 
-/** Whoever accepts, resends or revokes an invite has this lock too, so that one of them comes first; before the invite's own. */
+/** Locks the invite's Account before the invite, as accept, resend and revoke do, so that one of them comes first. */
 export async function keepAdministrationOf(tx: EntityManager, id: string): Promise<void> {
   const invite = await tx.findOne(AdministratorInvite, { where: { id }, select: { id: true, accountId: true } });
   if (invite) await lockAdministration(tx, invite);
 }
 
-/** Writes down that invites have ended whose time is over. The row's own date decides. */
+/** Records the expiry of invites whose time is over. The row's own date decides. */
 export async function expireAdministratorInvites(
   tx: EntityManager,
   which: { id: string } | { accountId: string; email: string },
@@ -66,13 +66,13 @@ export async function expireAdministratorInvites(
     const ended = { status: 'expired' as const, endedReason: notAcceptedInTime, endedAt: expiresAt };
     const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
     const { affected } = await tx.update(AdministratorInvite, stillOverdue, ended);
-    // Time did it, whoever happened to look.
+    // The actor is the system, whoever's request noticed the expiry.
     const about = { accountId, resourceId: id, actor: systemActor };
     if (affected) await recordEvent(tx, 'administrator_invite.expired', about);
   }
 }
 
-/** One that was deleted with its Account is over as well. */
+/** An invite that was deleted with its Account counts as revoked. */
 function present(invite: AdministratorInvite | null, now: Date): InviteRow {
   if (!invite) return { status: 'revoked', expiresAt: now.toISOString(), reminderAt: null };
   const { expiresAt, reminderAt } = administratorInviteInput(invite, now);

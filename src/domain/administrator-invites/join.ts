@@ -14,16 +14,16 @@ import { administratorInviteInput } from './process.js';
 
 export interface Joining {
   invite: AdministratorInvite;
-  /** Who has the invite's address already. */
+  /** The User who has the invite's address already. */
   user: User | null;
   names: { firstName: string; lastName: string };
-  /** Null where none was asked for. */
+  /** Null if no password was needed. */
   passwordHash: string | null;
   now: Date;
 }
 
 /**
- * Makes somebody an administrator with the invite's role, and ends the invite, in the caller's transaction.
+ * Makes a person an administrator with the invite's role, and ends the invite, in the caller's transaction.
  * @returns the User's id
  */
 export async function joinAccount(tx: EntityManager, joining: Joining): Promise<string> {
@@ -31,7 +31,7 @@ export async function joinAccount(tx: EntityManager, joining: Joining): Promise<
   const { accountId } = invite;
   const { roleId, limits } = await heldInvite(tx, invite);
   const userId = joining.user?.id ?? uuidv7();
-  // The person behind the link acts here.
+  // The person who opened the link is the actor.
   await actAs({ type: 'platform_admin', id: userId }, async () => {
     await saveUser(tx, userId, { ...joining, email: invite.email });
     if (joining.user?.emailVerifiedAt) await setFirstPassword(tx, userId, joining);
@@ -59,13 +59,13 @@ export async function joinAccount(tx: EntityManager, joining: Joining): Promise<
 }
 
 /**
- * As it is now, and until the end of the transaction: whoever deletes a place that it is limited to takes that out of it before, or out of
- * the role that it has become.
+ * Reads and locks the invite until the end of the transaction: a deletion of a place that it is limited to removes the
+ * place from the invite before this, or afterwards from the role that it has become.
  */
 const heldInvite = (tx: EntityManager, { accountId, id }: AdministratorInvite): Promise<AdministratorInvite> =>
   tx.findOneOrFail(AdministratorInvite, { where: { accountId, id }, lock: { mode: 'pessimistic_write' } });
 
-/** Makes the User of an address that has just been shown to be theirs, or has the one whom there is be verified. */
+/** Creates the User of an address that the person has just proved, or verifies the existing one. */
 export async function saveUser(
   tx: EntityManager,
   id: string,
@@ -84,8 +84,7 @@ export async function saveUser(
       updatedAt: now,
     });
   } else if (!user.emailVerifiedAt) {
-    // Whoever made this user had not shown that the address is theirs: nothing of it may stay good, neither the
-    // password nor a session.
+    // The person who created this User had not proved the address: neither its password nor a session may stay valid.
     const mine = {
       ...names,
       passwordHash,
@@ -98,7 +97,7 @@ export async function saveUser(
   }
 }
 
-/** That of a verified User who has none; one that they have set since they were read stays. As by a mailed link to set one. */
+/** Sets the password of a verified User who has none, as a mailed link does; one that they have set meanwhile stays. */
 async function setFirstPassword(
   tx: EntityManager,
   userId: string,

@@ -2,12 +2,14 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 
 interface Linked {
   id: string;
-  /** A new number makes a new link, and the one before it is void. */
+  /** A new number makes a new link, and the one before becomes invalid. */
   linkNumber: number;
   tokenKeyId?: string;
 }
 
-/** The one-time token of an invite's link: derived, so that it is stored nowhere (docs/decisions/0004). */
+/**
+ * Returns the one-time token of an invite's link. It is derived, so that it is stored nowhere (docs/decisions/0004).
+ */
 export function administratorInviteToken(
   sealing: Pick<Sealing, 'derive'>,
   { id, linkNumber, tokenKeyId }: Linked,

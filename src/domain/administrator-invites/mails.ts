@@ -17,7 +17,7 @@ export interface InviteMailsDeps {
   baseUrl: string;
 }
 
-/** What the mails about invites say: nothing any more, once the invite has ended. A later link takes an earlier one's place. */
+/** The contents of the mails about invites; null once the invite has ended. They contain the newest link. */
 export function administratorInviteMails({ sealing, now, baseUrl }: InviteMailsDeps) {
   const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const invite = await tx.findOneBy(AdministratorInvite, { id });

@@ -3,7 +3,7 @@ import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 import { inviteTimesOf } from '../invites/times.js';
 
-/** What the process of an invite is told when it starts, or when something happened to the invite (`news`). */
+/** Returns the input of an invite's process, for its start and for changes of the invite (`news`). */
 export const administratorInviteInput = (
   { id, accountId, expiresAt }: Pick<AdministratorInvite, 'id' | 'accountId' | 'expiresAt'>,
   now: Date,

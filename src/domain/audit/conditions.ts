@@ -90,7 +90,7 @@ const ofNodes = (accountId: string, nodeIds: string) =>
 
 /**
  * Returns whether one generic plan suits all values: all rows of a place, or those with one of the values that days are
- * counted by, in the days that have any. Each combination has a text of its own, and connections keep them all prepared.
+ * counted by, in the days that have any. Each combination has a text of its own, and connections keep all of them.
  * Values that PostgreSQL would refuse are excluded, since the error would cost the connection.
  */
 export function isPlannedOnce(

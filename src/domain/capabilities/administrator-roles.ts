@@ -39,7 +39,7 @@ export const capabilities = [
 
 export type Capability = (typeof capabilities)[number];
 
-/** `applications`, `env_structure`, …: what stands before the dot. */
+/** The part before the dot: `applications`, `env_structure`, …. */
 type Area<C = Capability> = C extends `${infer A}.${string}` ? A : never;
 
 export interface BuiltInRole {
@@ -69,7 +69,7 @@ const readBySupport = among(
   'sso',
 );
 
-/** The roles that every Account has (contract §10). What they may do is code, so that a release can add to it. */
+/** The roles that every Account has (contract §10). Their capabilities are code, so that a release can add some. */
 export const builtInRoles: Record<AdministratorRoleKey, BuiltInRole> = {
   owner: {
     name: 'Owner',
@@ -98,7 +98,7 @@ export const builtInRoles: Record<AdministratorRoleKey, BuiltInRole> = {
   },
 };
 
-/** What several roles allow together, in the catalogue's order. A stored name that no longer exists allows nothing. */
+/** Returns what several roles allow together, in the catalogue's order. An unknown stored name allows nothing. */
 export function capabilitiesOf(
   roles: readonly { systemKey: AdministratorRoleKey | null; capabilities: readonly string[] }[],
 ): Capability[] {

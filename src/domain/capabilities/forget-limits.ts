@@ -4,14 +4,14 @@ import type { AccountScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
 
 const kinds = ['application_ids', 'environment_ids', 'node_ids'];
-/** With account and ids as `$1` and `$2`. */
+/** Its parameters are the Account's id (`$1`) and the ids to remove (`$2`). */
 const forgetIn = (table: string) => `
 update ${table} set limits = jsonb_build_object(${kinds.map((kind) => `'${kind}', (limits->'${kind}') - $2::text[]`)})
 where account_id = $1 and (${kinds.map((kind) => `limits->'${kind}' ?| $2::text[]`).join(' or ')})`;
 
 /**
- * Takes what is being deleted out of every role's and invite's limits, so that they can be read, changed and sent back as
- * they are. Limits that name nothing any more reach nothing; whoever keeps a copy of who may do what is told.
+ * Removes ids that are being deleted from the limits of roles and invites, so that clients can read limits, change them
+ * and send them back. Limits without any id left reach nothing. Events report the changes to customers who keep a copy.
  */
 export async function forgetInLimits(
   tx: EntityManager,
@@ -19,7 +19,7 @@ export async function forgetInLimits(
   ids: readonly string[],
 ): Promise<void> {
   const values = [accountId, ids];
-  // Before the roles: one that is being accepted is waited for, and is a role then.
+  // Before the roles: the update waits for an invite that is being accepted, which is a role afterwards.
   const [offered] = await tx.query<[Pick<AdministratorInvite, 'id' | 'limits' | 'status'>[], number]>(
     `${forgetIn('administrator_invites')} returning id, limits, status`,
     values,

@@ -2,14 +2,14 @@ import type { EntityManager } from 'typeorm';
 import type { Capability } from './administrator-roles.js';
 import { capabilitiesAt, type HeldRole } from './roles-authority.js';
 
-/** Where something is that administrators look after. */
+/** The place of something that administrators manage. */
 export interface ManagedPlace {
   accountId: string;
   applicationId: string | null;
   environmentId: string | null;
 }
 
-/** Ids of the users who hold a capability at a place: whom a mail about something there goes to. */
+/** Returns the ids of the users who hold a capability at a place: the recipients of mails about it. */
 export async function managersAt(
   tx: EntityManager,
   { accountId, applicationId, environmentId }: ManagedPlace,

@@ -12,7 +12,7 @@ export interface RoleInAccount {
 /** The parts of an Account in which something is allowed; null: everywhere. */
 export type Reach = RoleLimits | null;
 
-/** Where roles allow something together. What only leads to such a place is not part of it. */
+/** Returns where roles together allow something, without the places above that only lead there. */
 export function reachOf(roles: readonly RoleInAccount[], capability: Capability): Reach {
   const limits = roles.filter(({ capabilities }) => capabilities.includes(capability)).map((role) => role.limits);
   const within = limits.filter((each) => each !== null);

@@ -12,14 +12,14 @@ export type { RoleLimits };
 export interface Place {
   applicationId?: string | null;
   environmentId?: string | null;
-  /** Of a node: from the root to itself. */
+  /** The ids from the root to the node itself. */
   nodePath?: readonly string[];
 }
 
 /** Limits as a caller names them. */
 export type WantedLimits = Partial<RoleLimits> | null | undefined;
 
-/** Whether a role with these limits counts at a place. Only a role without limits counts in the Account itself. */
+/** Returns whether a role with these limits applies at a place; in the Account itself only one without limits does. */
 export function covers(limits: RoleLimits | null, { applicationId, environmentId, nodePath }: Place): boolean {
   if (!limits) return true;
   return (
@@ -33,8 +33,8 @@ export const sameLimits = (a: WantedLimits, b: WantedLimits): boolean =>
   JSON.stringify(a ? normal(a) : null) === JSON.stringify(b ? normal(b) : null);
 
 /**
- * Limits in their stored form. Every id has to be of the Account, and what they name stays until the end of the transaction: whoever deletes it
- * then finds them (`forgetInLimits`).
+ * Returns limits in their stored form. Every id has to belong to the Account. What they name is locked until the end of
+ * the transaction, so that a later deletion finds the limits (`forgetInLimits`).
  * @param field where they were in the request, for the error's details
  * @throws DomainError validation.failed
  */
@@ -80,11 +80,11 @@ async function knownOf(
   return {
     application_ids: idsOf(applications),
     environment_ids: environments,
-    node_ids: idsOf(nodes.filter(({ environmentId }) => environments.has(environmentId))), // of one that is being removed it goes later
+    node_ids: idsOf(nodes.filter(({ environmentId }) => environments.has(environmentId))), // not of one under removal
   };
 }
 
-/** Every place that limits name; the Account itself where there are none. */
+/** Returns every place that limits name; without limits, the Account itself. */
 export async function placesOf(
   tx: EntityManager,
   { accountId }: AccountScope,

@@ -13,7 +13,7 @@ export interface HeldRole {
   limits: RoleLimits | null;
 }
 
-/** What an administrator may pass on. */
+/** What an administrator may grant to others. */
 export interface Authority {
   isOwner: boolean;
   at(place: Place): Capability[];
@@ -23,13 +23,14 @@ export interface Authority {
 export const makesOwner = ({ systemKey, limits }: Pick<HeldRole, 'systemKey' | 'limits'>): boolean =>
   systemKey === 'owner' && limits === null;
 
-/** What roles allow together at a place. */
+/** Returns what roles together allow at a place. */
 export const capabilitiesAt = (roles: readonly HeldRole[], place: Place): Capability[] =>
   capabilitiesOf(roles.filter(({ limits }) => covers(limits, place)));
 
 /**
- * From here to the end of the transaction nobody else changes who administers the Account. So the last Owner is the last
- * one, and nobody passes on a right that is being taken from them. Rows that only refer to the Account are not held up.
+ * Locks the Account until the end of the transaction: nobody else changes who administers it. So a check for the last
+ * Owner holds, and nobody grants a right that is being taken from them. Rows that only refer to the Account do not
+ * wait.
  */
 export async function lockAdministration(tx: EntityManager, { accountId }: AccountScope): Promise<void> {
   const [account] = await tx.query<{ id: string }[]>('select id from accounts where id = $1 for no key update', [
@@ -39,8 +40,8 @@ export async function lockAdministration(tx: EntityManager, { accountId }: Accou
 }
 
 /**
- * What a user holds in the Account at this moment, which may be less than when the request was let in.
- * @throws DomainError account.capability_required where they may not manage members any more
+ * Returns what a user holds in the Account at this moment, which may be less than when the request was admitted.
+ * @throws DomainError account.capability_required if they may not manage members any more
  */
 export async function authorityOf(tx: EntityManager, { accountId }: AccountScope, userId: string): Promise<Authority> {
   const roles = await tx.query<HeldRole[]>(
@@ -56,7 +57,7 @@ export async function authorityOf(tx: EntityManager, { accountId }: AccountScope
 }
 
 /**
- * Nobody gives more than they hold, wherever the role is going to count; only Owners make Owners.
+ * Checks that nobody grants more than they hold wherever the role will apply, and that only Owners make Owners.
  * @throws DomainError member.owner_required, administrator_role.cannot_grant
  */
 export async function assertMayGive(

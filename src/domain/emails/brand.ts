@@ -4,12 +4,12 @@ import type { MailBrand } from '../../platform/mail/brand.js';
 /** Why a mail of an Environment that has ended is not sent. */
 export const environmentDeleted = 'the environment was deleted';
 
-/** What each transaction has read: a mail asks for its words first, and for its sender then. */
+/** The brands that each transaction has read: a mail needs one first for its text, then for its sender. */
 const read = new WeakMap<EntityManager, Map<string, Promise<MailBrand | null>>>();
 
 /**
- * As whose the mails of an Environment are shown: its brand, which without a name is called as the Application. Null once the
- * Environment has ended (`beginRemovals`), or is gone.
+ * Returns the brand of an Environment's mails; without a name of its own it has the Application's. Null once the
+ * Environment has ended (`beginRemovals`) or was deleted.
  */
 export function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand | null> {
   const known = read.get(tx) ?? new Map<string, Promise<MailBrand | null>>();
@@ -32,7 +32,7 @@ async function readBrand(tx: EntityManager, environmentId: string): Promise<Mail
   return brand ?? null;
 }
 
-/** What people know an Environment's application as. */
+/** Returns the name under which people know an Environment's application. */
 export async function applicationNameOf(tx: EntityManager, environmentId: string): Promise<string> {
   const brand = await brandOf(tx, environmentId);
   if (!brand) throw new Error('the Environment is gone');

@@ -18,14 +18,16 @@ export interface EmailsDeps {
 }
 type EndedStatus = Exclude<EmailStatus, 'pending'>;
 
-/** A mail that a newer version has queued, while its workers come up beside this one: it is tried again until one of them has it. */
+/**
+ * Thrown for a mail that a newer version queued during a rolling update: it is retried until a newer worker takes it.
+ */
 class OfNewerVersion extends Error {
   override name = 'OfNewerVersion';
 }
 
 export type Emails = ReturnType<typeof createEmails>;
 
-/** The deliveries of mails that `queueEmail` wrote down. */
+/** Delivers the mails that `queueEmail` stored. */
 export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
   const end = (id: string, status: EndedStatus, failure: string | null = null) =>
     db.transaction('system', async (tx): Promise<EndedStatus> => {
@@ -39,11 +41,11 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       return status;
     });
 
-  /** How it has ended. One that is gone, as after a restore to a moment before it, is not to be sent any more. */
+  /** Returns how a mail has ended. A missing row, as after a restore to an earlier moment, counts as cancelled. */
   const statusOf = async (tx: EntityManager, id: string): Promise<EndedStatus> =>
     ((await tx.findOneBy(Email, { id }))?.status ?? 'cancelled') as EndedStatus;
 
-  /** What the server has taken was sent, also when somebody cancelled it, or time did, during the attempt. */
+  /** Records a mail that the server accepted as sent, even if it was cancelled or given up during the attempt. */
   const noteSent = async (id: string): Promise<EndedStatus> => {
     const status = await end(id, 'sent');
     if (status === 'sent') return status;
@@ -57,13 +59,14 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
 
   return {
     /**
-     * Sends one mail, unless it has ended already. A refusal for good ends it as `failed`; any other failure of the mail
-     * server is thrown and worth another try.
+     * Sends one mail, unless it has ended already. A permanent refusal ends it as `failed`; any other failure of the
+     * mail server is thrown, and the mail is tried again.
      *
-     * Between the server's acceptance and our commit lies a moment in which a crash makes the next try send it again.
-     * SMTP offers no way around that; the Message-ID stays the same, so that the receiving side can drop the copy.
-     * A mail that was cancelled or given up during the attempt, and got through all the same, is `sent`, with an event. One of an
-     * Environment that has ended, whose processes tell people until they hear of it, ends as `cancelled` (docs/decisions/0042).
+     * If the process crashes between the server's acceptance and our commit, the next try sends the mail again. SMTP
+     * offers no way around that; the Message-ID stays the same, so that the receiving side can drop the copy. A mail
+     * that was cancelled or given up during the attempt, and was accepted all the same, is `sent`, with an event. A
+     * mail of an Environment that has ended is `cancelled`: its processes queue mails until they notice
+     * (docs/decisions/0042).
      */
     async send(id: string): Promise<EndedStatus> {
       const found = await db.transaction('system', async (tx) => {
@@ -72,12 +75,12 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         const template = row.template as keyof EmailTemplates;
         const { subjectId, locale, recipientId } = row;
         const isPending = row.status === 'pending';
-        // Before what it is about, which is read as part of the Environment.
+        // Before the subject, which is read as part of the Environment.
         const brand = isPending && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
         if (brand === null) return { email: { ...row, template }, content: null, brand };
         if (isPending && !Object.hasOwn(subjects, template)) throw new OfNewerVersion(template);
         const about = isPending ? await subjects[template](tx, subjectId, locale, recipientId) : null;
-        // Before it is sent: where PostgreSQL takes no writes for now, each try would send it and could not say so.
+        // Before sending: while PostgreSQL accepts no writes, each try would otherwise send the mail and not record it.
         if (about) await tx.update(Email, { id }, { attemptedAt: now() });
         return { email: { ...row, template }, content: about, brand };
       });
@@ -96,21 +99,21 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       return noteSent(id);
     },
 
-    /** Ends a mail that could not be sent in time. Answers how it has ended. */
+    /** Ends a mail that could not be sent in time; returns how it has ended. */
     giveUp: (id: string) => end(id, 'failed', 'the mail server could not be reached in time'),
 
-    /** Ends a mail that an operator does not want sent. Answers how it has ended. */
+    /** Ends a mail that an operator does not want sent; returns how it has ended. */
     cancel: (id: string) => end(id, 'cancelled', 'cancelled by an operator'),
   };
 }
 
-/** What an event tells of a mail. */
+/** Returns an event's details about a mail. */
 async function about(tx: EntityManager, id: string, more: Record<string, unknown>) {
   const { accountId, environmentId, template, subjectId } = await tx.findOneByOrFail(Email, { id });
   return { accountId, environmentId, resourceId: id, metadata: { template, subject_id: subjectId, ...more } };
 }
 
-/** The reply's code alone: its text often quotes the address. */
+/** Returns the reply's code only, since its text often quotes the address. */
 function refusal({ response }: MailRejected): string {
   const code = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?/.exec(response ?? '')?.[0];
   return code ? `the mail server refused it: ${code}` : 'its address is not one';

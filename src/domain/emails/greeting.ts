@@ -1,10 +1,10 @@
-/** How a mail greets: many end users have told no name, and are greeted as their mailbox is called. */
+/** Returns how a mail addresses a person: the first name, or, as many end users have none, the mailbox's local part. */
 export const greetingOf = ({ firstName, email }: { firstName: string | null; email: string }): string =>
   firstName ?? email.slice(0, email.lastIndexOf('@'));
 
 /**
- * The same where the address may not be confirmed yet. What was written down of its owner before that, by whomever, is greeted in
- * no mail: it could say anything to a stranger.
+ * Does the same for an address that may be unconfirmed. A name stored before the confirmation is not used: anybody may
+ * have chosen it, and it could say anything to a stranger.
  */
 export const greetingOfOwner = ({
   isVerified,

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 
 /**
- * Whether somebody signs in to an Environment by a password, which is then the first thing to change: to whom has none, or is asked
- * for none, a mail that says so names something that does not exist.
+ * Returns whether a person signs in to an Environment with a password. A mail that advises to change it first would
+ * confuse a person who has none, or is not asked for one.
  */
 export async function hasPasswordIn(tx: EntityManager, environmentId: string, identityId: string): Promise<boolean> {
   const rows = await tx.query<unknown[]>(

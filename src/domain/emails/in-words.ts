@@ -1,4 +1,4 @@
-/** A moment as a mail says it. The reader's time zone is unknown, so the text names ours. */
+/** Formats a moment for a mail. The reader's time zone is unknown, so the text names UTC. */
 export function inWords(date: Date, locale: string): string {
   const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(
     date,

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Locale } from '../../platform/mail/texts.js';
 
-/** The language in which an Environment writes where nobody says another; an Account by itself writes English. */
+/** Returns the default language of an Environment's mails; mails of an Account itself are in English. */
 export async function defaultLocaleOf(
   tx: EntityManager,
   { accountId, environmentId }: { accountId: string; environmentId?: string | null },

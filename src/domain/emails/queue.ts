@@ -8,9 +8,9 @@ import { startLater } from '../outbox.js';
 export interface QueuedEmail {
   template: keyof EmailTemplates;
   locale: 'en' | 'de';
-  /** What it is about; address and values are looked up by it when the mail is sent. */
+  /** The id of what it is about; address and values are looked up by it when the mail is sent. */
   subjectId: string;
-  /** The user whom it goes to, where the subject tells of several people. */
+  /** The recipient, if the subject concerns several people. */
   recipientId?: string;
   /** One mail for one cause, such as `registration/{id}/verification`. */
   cause: string;
@@ -18,11 +18,11 @@ export interface QueuedEmail {
   environmentId?: string;
 }
 
-// The cause makes the id, so that planning a mail twice needs no look at the first one. Any fixed UUID would do.
+// The id is derived from the cause, so that planning a mail twice needs no look-up. Any fixed UUID would do.
 const causes = '5b0f5a2e-6c0c-4f0e-9d54-2f8a3b1c7e60';
 const idOf = (cause: string) => uuidv5(cause, causes);
 
-/** Writes the row of a mail that a process will ask for. Repeating it is harmless. */
+/** Stores the row of a mail that a process will ask to send. Safe to repeat. */
 export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date): Promise<void> {
   await tx
     .createQueryBuilder()
@@ -47,7 +47,7 @@ export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date
     .execute();
 }
 
-/** Sends a mail after the commit, once for its cause however often it is asked for. */
+/** Has a mail sent after the commit, once per cause however often this is called. */
 export async function queueEmail(tx: EntityManager, email: QueuedEmail, now: Date): Promise<void> {
   await planEmail(tx, email, now);
   const { accountId, environmentId, subjectId } = email;

@@ -7,8 +7,8 @@ export interface EmailContent<N extends keyof EmailTemplates> {
 }
 
 /**
- * What each mail says and to whom, looked up at the moment of sending, so that neither the queue nor Temporal holds an
- * address or a link. Null: there is nothing to send any more, because what the mail was about has ended.
+ * Content and recipient of each mail, looked up at the moment of sending, so that neither the queue nor Temporal holds
+ * an address or a link. Null: there is nothing to send, because the mail's subject has ended.
  */
 export type EmailSubjects = {
   [N in keyof EmailTemplates]: (

@@ -11,7 +11,7 @@ import { removePeople } from './people.js';
 /** Deletes some of what is in an Environment, in the caller's transaction. @returns whether there may be more */
 export type Part = (tx: EntityManager, removal: EnvironmentRemoval, batchSize: number) => Promise<boolean>;
 
-/** SQL: deletes a batch of a table that has an index on the Environment. */
+/** SQL: deletes a batch of a table; the table has an index on the Environment. */
 const deletion = (table: string, order = '') =>
   `delete from ${table} where ctid = any (array(select ctid from ${table} where environment_id = $1 ${order} limit $2))`;
 
@@ -22,7 +22,7 @@ const rowsOf =
     return deleted === batchSize;
   };
 
-/** Rows over which processes wait: each of those is told, looks for its row, and ends. */
+/** Deletes rows for which processes wait, and notifies each process, which looks for its row and ends. */
 const waiting =
   <P extends ProcessName, Row extends { status: string }>(
     table: string,
@@ -41,8 +41,8 @@ const waiting =
   };
 
 /**
- * What there can be thousands of, in an order in which nothing takes thousands of others with it. What is not named here goes
- * with the Environment itself: there are few of each.
+ * The rows of which there can be thousands, in an order in which no deletion cascades to thousands of others. All other
+ * rows are few of each kind, and are deleted with the Environment itself.
  */
 export const parts: readonly Part[] = [
   waiting('identity_invites', 'expires_at as "expiresAt"', 'inviteExpiry', (row: IdentityInvite) =>
@@ -60,6 +60,6 @@ export const parts: readonly Part[] = [
   rowsOf('sso_requests'),
   rowsOf('sso_tests'),
   rowsOf('organizations'),
-  rowsOf('nodes', 'order by cardinality(path) desc'), // leaves first: a node takes what is below it with it
+  rowsOf('nodes', 'order by cardinality(path) desc'), // leaves first: deleting a node deletes those below it
   rowsOf('role_permissions'),
 ];

@@ -6,7 +6,7 @@ import { endGraces } from '../mfa/end-graces.js';
 
 type Of = Pick<EnvironmentRemoval, 'id' | 'accountId' | 'environmentId'>;
 
-/** What a person has in an Environment beside sessions; each has an index on the person. */
+/** Tables of what a person has in an Environment besides sessions; each has an index on the person. */
 const theirs = [
   'consents',
   'trusted_devices',
@@ -17,8 +17,8 @@ const theirs = [
 ];
 
 /**
- * Takes some people out of the Environment, with all that they have in it. Who is in no other Environment of the Account is
- * deleted, as by their last membership's end (contract §5).
+ * Removes some people from the Environment, with all that they have in it. A person who is in no other Environment of
+ * the Account is deleted, as at the end of any last membership (contract §5).
  * @returns whether there may be more
  */
 export async function removePeople(
@@ -26,7 +26,7 @@ export async function removePeople(
   { id, accountId, environmentId }: Of,
   batchSize: number,
 ): Promise<boolean> {
-  // A lock keeps a person from being given another membership between the look and the deletion.
+  // The lock keeps a person from getting another membership between the check and the deletion.
   const people = await tx.query<{ id: string }[]>(
     `select id from identities where id in (
        select identity_id from environment_memberships where environment_id = $1 order by identity_id limit $2)
@@ -56,7 +56,10 @@ export async function removePeople(
   return true;
 }
 
-/** With grants, codes and tokens, which can be many for one person. @returns whether there may be more */
+/**
+ * Deletes sessions with grants, codes and tokens, of which a person can have many.
+ * @returns whether there may be more
+ */
 async function deleteSessions(tx: EntityManager, environmentId: string, ids: string[], most: number): Promise<boolean> {
   const [, tokens] = await tx.query<[unknown[], number]>(
     `delete from refresh_tokens where ctid = any (array(select ctid from refresh_tokens where kind = 'grant' and family_id in (
@@ -64,7 +67,7 @@ async function deleteSessions(tx: EntityManager, environmentId: string, ids: str
     [environmentId, ids, most],
   );
   if (tokens === most) return true;
-  // Codes and grants go with their session.
+  // Codes and grants are deleted with their session.
   const [, sessions] = await tx.query<[unknown[], number]>(
     `delete from sessions where id in (select id from sessions where environment_id = $1 and identity_id = any($2) limit $3)`,
     [environmentId, ids, most],

@@ -18,20 +18,20 @@ import { parts } from './parts.js';
 export interface EnvironmentRemovalsDeps {
   db: Db;
   now: Clock;
-  /** Rows that one transaction takes of a table. */
+  /** Rows of a table that one transaction deletes. */
   batchSize?: number;
-  /** Milliseconds after which a step answers that there is more. */
+  /** Milliseconds after which a step returns that there is more. */
   stepMs?: number;
 }
 
-/** Whether the step has to be repeated, or the process is over before it came to it. */
+/** `more`: the step has to be repeated; `ended`: the process was over before the step. */
 export type RemovalOutcome = 'more' | 'done' | 'ended';
 
 export type EnvironmentRemovals = ReturnType<typeof createEnvironmentRemovals>;
 
-/** Deletes what is in an Environment that was ended (`beginRemovals`), batch by batch. */
+/** Deletes the contents of an Environment that has ended (`beginRemovals`), batch by batch. */
 export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) }: EnvironmentRemovalsDeps) {
-  /** Something of a running one, in its own transaction and in the name of who asked for it. */
+  /** Runs a step of a running removal, in a transaction of its own and on behalf of its requester. */
   const step = (id: string, work: (tx: EntityManager, removal: EnvironmentRemoval) => Promise<boolean>) =>
     db.transaction('system', async (tx): Promise<RemovalOutcome> => {
       const removal = await locked(tx, id);
@@ -40,7 +40,7 @@ export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = 
     });
 
   return {
-    /** Deletes for a while. It may be repeated at any time: it finds what is left. */
+    /** Deletes for up to `stepMs`. It can be repeated at any time, and continues with what is left. */
     async advance(id: string): Promise<RemovalOutcome> {
       const until = performance.now() + stepMs;
       for (const part of parts) {
@@ -54,12 +54,12 @@ export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = 
       return 'done';
     },
 
-    /** Deletes the Environment itself with the little that is left. Somebody may have come meanwhile: then with `more`. */
+    /** Deletes the Environment itself with the little that is left. Returns `more` if somebody has joined meanwhile. */
     complete: (id: string) =>
       step(id, async (tx, removal) => {
         const { accountId, applicationId, environmentId, name } = removal;
-        await lockApplication(tx, applicationId); // before what goes with the Environment, as who ends the Application
-        const lock = { mode: 'pessimistic_write' } as const; // nothing comes into it from here on
+        await lockApplication(tx, applicationId); // first, as when the Application ends
+        const lock = { mode: 'pessimistic_write' } as const; // nothing is added from here on
         await tx.findOne(Environment, { where: { id: environmentId }, lock });
         const { identities } = await restOf(tx, environmentId);
         if (identities > 0) return true;
@@ -77,11 +77,11 @@ export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = 
         return false;
       }),
 
-    /** How it stands. One that is gone, with its Account, is done. */
+    /** Returns its status; `completed` if it was deleted with its Account. */
     look: (id: string): Promise<EnvironmentRemovalStatus> =>
       db.transaction('system', async (tx) => (await tx.findOneBy(EnvironmentRemoval, { id }))?.status ?? 'completed'),
 
-    /** Stops, for an operator's reason, and counts what is left. Answers how it has ended. */
+    /** Stops the removal for an operator's reason, and counts what is left; returns how it has ended. */
     cancel: (id: string, reason: string): Promise<Exclude<EnvironmentRemovalStatus, 'running'>> =>
       db.transaction('system', async (tx) => {
         const removal = await locked(tx, id);
@@ -101,7 +101,7 @@ export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = 
         return 'cancelled';
       }),
 
-    /** Takes a cancelled one up where it stopped. */
+    /** Continues a cancelled removal where it stopped. */
     resume: ({ accountId }: AccountScope, id: string): Promise<void> =>
       db.transaction('system', async (tx) => {
         const removal = await locked(tx, id);
@@ -119,7 +119,7 @@ export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = 
 const locked = (tx: EntityManager, id: string) =>
   tx.findOne(EnvironmentRemoval, { where: { id }, lock: { mode: 'pessimistic_write' } });
 
-/** What is left, in numbers. */
+/** Counts what is left. */
 async function restOf(tx: EntityManager, environmentId: string): Promise<EnvironmentRemovalRest> {
   const [rest] = await tx.query<EnvironmentRemovalRest[]>(
     `select (select count(*)::int from environment_memberships where environment_id = $1) as identities,

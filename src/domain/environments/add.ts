@@ -11,8 +11,8 @@ import { type Naming, underFreeSlug } from '../slugs.js';
 import { environmentDefaults } from './defaults.js';
 
 /**
- * Adds an Environment with everything that one needs to work, in the caller's transaction.
- * @throws DomainError environment.slug_taken for a slug that was asked for
+ * Adds an Environment with everything that it needs to work, in the caller's transaction.
+ * @throws DomainError environment.slug_taken for a requested slug
  */
 export async function addEnvironment(
   tx: EntityManager,

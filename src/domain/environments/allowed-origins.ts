@@ -1,9 +1,10 @@
 import { invalidField } from '../errors.js';
 
 /**
- * An `Origin` header is compared letter by letter, and browsers write each origin in one way only (WHATWG URL, the serialization
- * of an origin): a value in another spelling would never match. What is there already stays, so that settings can be sent back as they were read.
- * @throws DomainError validation.failed, which says the right spelling
+ * Checks that new origins are spelled as browsers send them. `Origin` headers are compared letter by letter, and a
+ * browser spells each origin in one way only (WHATWG URL, the serialization of an origin), so another spelling would
+ * never match. Existing values are accepted, so that settings can be sent back as they were read.
+ * @throws DomainError validation.failed, which contains the right spelling
  */
 export function assertOrigins(current: readonly string[], wanted: readonly string[]): void {
   for (const [index, value] of wanted.entries()) {

@@ -14,9 +14,9 @@ import { silenceWebhooks } from '../webhooks/routes.js';
 import { environmentRemovalInput } from './removal-process.js';
 
 /**
- * Ends Environments that the caller has locked: from the commit on nobody finds them, signs in to them or uses a key or a token
- * of theirs, and their slugs are free. What was in them goes later, batch by batch. In a transaction of the system, since afterwards
- * they are no Account's.
+ * Ends Environments that the caller has locked: from the commit on nobody finds them, signs in to them or uses their
+ * keys or tokens, and their slugs are free. Their contents are deleted later, batch by batch. In a transaction of the
+ * system, since afterwards they belong to no Account.
  */
 export async function beginRemovals(
   tx: EntityManager,
@@ -28,7 +28,7 @@ export async function beginRemovals(
   for (const environment of environments) await beginRemoval(tx, environment, now);
   const ids = environments.map(({ id }) => id);
   await announceApiKeys(tx);
-  // Once for all of them: it reads what every administrator's role and invite of the Account is limited to.
+  // Once for all of them, since it reads the limits of every administrator's role and invite in the Account.
   await forgetInLimits(tx, { accountId }, [...ids, ...(await limitingNodes(tx, accountId, ids))]);
 }
 
@@ -69,7 +69,8 @@ async function beginRemoval(tx: EntityManager, environment: Environment, now: Da
 }
 
 /**
- * Ends an Application whose Environments have begun to go. It goes itself with the last of them: what is in them refers to it.
+ * Ends an Application whose Environments are under removal. Its row is deleted with the last of them, since their
+ * contents refer to it.
  */
 export async function beginApplicationRemoval(
   tx: EntityManager,
@@ -90,9 +91,9 @@ export async function beginApplicationRemoval(
 }
 
 /**
- * Who ends an Application holds it, and so does whoever deletes one of its Environments, also while it has not ended: of them the
- * last one to take the lock sees the others' end. Rows that only refer to it are not held up.
- * @returns whose it is: nobody's once it has ended; undefined where it is gone
+ * Locks an Application, as everybody does who ends it or deletes one of its Environments, even before it has ended: the
+ * last one to get the lock sees that the others are done. Rows that only refer to the Application do not wait.
+ * @returns the Account's id; null once the Application has ended; undefined if it was deleted
  */
 export async function lockApplication(tx: EntityManager, id: string): Promise<string | null | undefined> {
   const [found] = await tx.query<{ accountId: string | null }[]>(
@@ -102,7 +103,7 @@ export async function lockApplication(tx: EntityManager, id: string): Promise<st
   return found?.accountId;
 }
 
-/** Deletes an Application that was ended, once nothing of it is left. */
+/** Deletes an Application that has ended, once no Environment of it is left. */
 export async function removeEmptyApplication(tx: EntityManager, id: string): Promise<void> {
   if ((await lockApplication(tx, id)) !== null) return;
   const [left] = await tx.query<unknown[]>(
@@ -112,7 +113,7 @@ export async function removeEmptyApplication(tx: EntityManager, id: string): Pro
   if (!left) await tx.delete(Application, { id });
 }
 
-/** Nothing more is sent to anybody: neither to receivers of its events nor to people. */
+/** Stops everything that would still be sent: webhooks to receivers of its events, and mails to people. */
 async function silence(
   tx: EntityManager,
   { accountId, environmentId }: Pick<EnvironmentRemoval, 'accountId' | 'environmentId'>,
@@ -126,7 +127,7 @@ async function silence(
   );
 }
 
-/** Those of their nodes that some administrator's role is limited to; of their thousands, few. */
+/** Returns the nodes of these Environments that some administrator's role or invite is limited to: few of thousands. */
 async function limitingNodes(
   tx: EntityManager,
   accountId: string,

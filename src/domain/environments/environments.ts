@@ -18,7 +18,7 @@ import { addEnvironment } from './add.js';
 import { beginRemovals } from './begin-removal.js';
 
 export interface Environments {
-  /** Those that are reached, and those with a node that is. */
+  /** Lists the Environments within reach, and those with a node within reach. */
   list(
     scope: ApplicationScope,
     reach: Reach,
@@ -31,14 +31,14 @@ export interface Environments {
   /** @throws DomainError environment.not_found, environment.slug_taken */
   update(scope: EnvironmentScope, changes: Partial<Naming>): Promise<Environment>;
   /**
-   * Ends it with everything in it, which a process deletes; see `removals`.
-   * @param confirm its slug, as whoever deletes it typed it
+   * Ends an Environment with everything in it, which a process deletes; see `removals`.
+   * @param confirm its slug, as the administrator typed it
    * @throws DomainError environment.not_found, environment.confirmation_required
    */
   remove(scope: EnvironmentScope, confirm: string | undefined): Promise<void>;
 }
 
-/** Of an Application: its deletion ends all of them in one transaction. */
+/** The most per Application, whose deletion ends all of them in one transaction. */
 const mostEnvironments = 500;
 
 const columns = {
@@ -47,7 +47,9 @@ const columns = {
   slug: ['environment.slug', 'environment.id'],
 };
 
-/** The Environments of an Application (contract §6). Each transaction sees the whole Account: they are parts of its tree. */
+/**
+ * The Environments of an Application (contract §6). Transactions see the whole Account, since its tree includes them.
+ */
 export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environments {
   return {
     list: ({ accountId, applicationId }, reach, page) =>
@@ -69,7 +71,7 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
     get: (scope) => db.transaction({ accountId: scope.accountId }, (tx) => find(tx, scope)),
     create: ({ accountId, applicationId }, input) =>
       db.transaction({ accountId }, async (tx) => {
-        // Waits for a deletion of the Application that is under way, and keeps one from starting.
+        // Waits for a running deletion of the Application, and keeps one from starting.
         const where = { accountId, id: applicationId };
         const application = await tx.findOne(Application, { where, lock: { mode: 'for_key_share' } });
         if (!application) throw new DomainError('application.not_found');

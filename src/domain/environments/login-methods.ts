@@ -1,7 +1,7 @@
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 
-/** A way of signing in by which somebody proves who they are here, and to nobody else. */
+/** A sign-in method by which people prove who they are to this service, and not to an identity provider. */
 export type LoginMethod = Exclude<FirstFactorMethod, 'session' | 'sso'>;
 
 export type MethodSettings = Pick<
@@ -9,7 +9,7 @@ export type MethodSettings = Pick<
   'passwordLoginEnabled' | 'emailOtpLoginEnabled' | 'passkeyLoginEnabled'
 >;
 
-/** The ways that an Environment has switched on. */
+/** Returns the methods that an Environment has enabled. */
 export const methodsOf = (settings: MethodSettings): LoginMethod[] => [
   ...(settings.passwordLoginEnabled ? (['password'] as const) : []),
   ...(settings.emailOtpLoginEnabled ? (['email_otp'] as const) : []),

@@ -1,7 +1,7 @@
 import type { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 
-/** What the process of a removal is told. */
+/** Returns the input of a removal's process. */
 export const environmentRemovalInput = ({
   id,
   accountId,

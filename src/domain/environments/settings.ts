@@ -14,7 +14,7 @@ import { assertOrigins } from './allowed-origins.js';
 import { lackingFactorToEnroll } from './factor-to-enroll.js';
 import { assertWaysIn } from './ways-in.js';
 
-/** What an administrator can change; the rest of the row says whose it is and which version. */
+/** What an administrator can change; the other columns are owner and version. */
 export type ChangeableSettings = Omit<
   EnvironmentSettings,
   'environmentId' | 'accountId' | 'version' | 'updatedAt' | 'branding'
@@ -24,7 +24,7 @@ export type ChangeableSettings = Omit<
 
 export interface EnvironmentSettingsService {
   get(scope: EnvironmentScope): Promise<EnvironmentSettings>;
-  /** @throws DomainError sso_connection.not_found, version.conflict with the settings as they are now; validation.failed where they do not fit. */
+  /** @throws DomainError sso_connection.not_found, version.conflict with the present settings, validation.failed */
   update(scope: EnvironmentScope, version: number, changes: Partial<ChangeableSettings>): Promise<EnvironmentSettings>;
 }
 
@@ -36,7 +36,7 @@ export function createEnvironmentSettings({
 }: {
   db: Db;
   graces: Pick<MfaGraces, 'policyChanged'>;
-  /** Whether this installation has one to show. */
+  /** Whether this installation has a captcha service. */
   hasCaptcha: boolean;
   now: Clock;
 }): EnvironmentSettingsService {
@@ -93,7 +93,7 @@ function assertFactorToEnroll({ mfaPolicy, mfaAllowedFactors }: EnvironmentSetti
   );
 }
 
-/** Nobody could solve one, so nobody could come in. */
+/** Refuses to require a captcha that is not configured: nobody could solve it, so nobody could sign in. */
 function assertNoCaptcha(current: EnvironmentSettings, changes: Partial<ChangeableSettings>) {
   const why = 'needs keys of a captcha service (TURNSTILE_SITE_KEY), which this installation does not have';
   for (const [name, field] of [
@@ -104,7 +104,7 @@ function assertNoCaptcha(current: EnvironmentSettings, changes: Partial<Changeab
   }
 }
 
-/** Everybody is sent to it, so everybody has to be able to come by it. It stays so until the settings are there. */
+/** Checks that everybody can sign in by the connection that everybody is sent to. It stays locked until the commit. */
 async function assertUsable(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<void> {
   const where = { ...within(scope), id };
   const connection = await tx.findOne(SsoConnection, { where, lock: { mode: 'pessimistic_read' } });
@@ -115,7 +115,7 @@ async function assertUsable(tx: EntityManager, scope: EnvironmentScope, id: stri
   if (connection.status !== 'active') throw invalidField(field, 'not_active', 'is not active');
 }
 
-/** Where there is no factor to enroll a sign-in goes on without: an organization would require MFA in vain. */
+/** Without a factor to enroll, sign-ins continue without one, and an organization would require MFA in vain. */
 async function assertFactorOfOrganizations(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -12,8 +12,8 @@ const fieldOf: Record<LoginMethod, string> = {
 };
 
 /**
- * Whether people still come in where ways of signing in are switched off: somebody new, and the members of every organization. It stays so
- * until the settings are there: whoever changes a policy waits for their row.
+ * Checks, if sign-in methods are disabled, that people can still sign in: new ones, and the members of every
+ * organization. It stays so until the commit, since changes of an organization's policy wait for the settings' row.
  * @throws DomainError validation.failed
  */
 export async function assertWaysIn(
@@ -31,7 +31,7 @@ export async function assertWaysIn(
 
 type Finding = Omit<ErrorDetail, 'field'>;
 
-/** A passkey is enrolled by whoever has come in already. */
+/** Passkeys do not count here: a person can enroll one only after signing in by another method. */
 async function lackingProvider(
   tx: EntityManager,
   scope: EnvironmentScope,

@@ -16,16 +16,16 @@ import { deleteSessions, lockOut, removeIdentity, removeMemberships, restOf } fr
 export interface ErasuresDeps {
   db: Db;
   now: Clock;
-  /** Rows that one transaction takes. */
+  /** Rows that one transaction deletes. */
   batchSize?: number;
 }
 
-/** Whether the step has to be repeated, or the process is over before it came to it. */
+/** `more`: the step has to be repeated; `ended`: the process was over before the step. */
 export type StepOutcome = 'more' | 'done' | 'ended';
 
 export type Erasures = ReturnType<typeof createErasures>;
 
-/** What the process of an erasure is told. */
+/** Returns the input of an erasure's process. */
 export const erasureInput = ({
   id,
   accountId,
@@ -36,9 +36,11 @@ export const erasureInput = ({
   identityId,
 });
 
-/** Deletes an Identity with everything about it: the person is locked out at once, the rest goes batch by batch. */
+/**
+ * Deletes an Identity with everything about it: the person is locked out at once, the rest is deleted batch by batch.
+ */
 export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
-  /** A step of a running one, in its own transaction and in the name of who asked for it. */
+  /** Runs a step of a running erasure, in a transaction of its own and on behalf of its requester. */
   const step = (id: string, work: (tx: EntityManager, erasure: Erasure) => Promise<boolean>) =>
     db.transaction('system', async (tx): Promise<StepOutcome> => {
       const erasure = await tx.findOne(Erasure, { where: { id }, lock: { mode: 'pessimistic_write' } });
@@ -48,8 +50,8 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
 
   return {
     /**
-     * Erases an Identity, in every Environment of its Account. One that is under way goes on; a cancelled one is taken up
-     * again, and has done what there was to do where the person went with an Environment meanwhile.
+     * Erases an Identity, in every Environment of its Account. A running erasure continues. A cancelled one is resumed;
+     * if the Identity was deleted with an Environment meanwhile, it is completed.
      * @throws DomainError identity.not_found
      */
     request: ({ accountId }: AccountScope, identityId: string): Promise<Erasure> =>
@@ -91,7 +93,9 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
     /** Removes the person from a batch of Environments. */
     removeMemberships: (id: string) => step(id, (tx, erasure) => removeMemberships(tx, erasure, batchSize)),
 
-    /** Deletes the profile. Somebody may have given it another membership meanwhile: then that goes first, with `more`. */
+    /**
+     * Deletes the profile. Returns `more` if it was given another membership meanwhile, which has to be removed first.
+     */
     complete: (id: string) =>
       step(id, async (tx, erasure) => {
         const removed = await removeIdentity(tx, erasure);
@@ -99,11 +103,11 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
         return !removed;
       }),
 
-    /** How it stands. One that is gone, with its Account, is done. */
+    /** Returns its status; `completed` if it was deleted with its Account. */
     look: (id: string): Promise<ErasureStatus> =>
       db.transaction('system', async (tx) => (await tx.findOneBy(Erasure, { id }))?.status ?? 'completed'),
 
-    /** Stops, for an operator's reason, and lists what is left. Answers how it has ended. */
+    /** Stops the erasure for an operator's reason, and lists what is left; returns how it has ended. */
     cancel: (id: string, reason: string): Promise<Exclude<ErasureStatus, 'running'>> =>
       db.transaction('system', async (tx) => {
         const erasure = await tx.findOne(Erasure, { where: { id }, lock: { mode: 'pessimistic_write' } });

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 
 /**
- * Deletes what is over of the invites of people who are erased: with whom it was for it names nobody any more. Those that wait were asked for
- * since, by whoever wants them here again.
+ * Deletes the ended invites of people who are erased, so that no invite names them any more. Pending ones stay: they
+ * were requested since, by somebody who wants the person back.
  */
 export async function forgetInvited(
   tx: EntityManager,

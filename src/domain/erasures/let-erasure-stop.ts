@@ -6,7 +6,10 @@ import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { erasureInput } from './erasures.js';
 
-/** Before somebody may be erased once more. @throws DomainError service.unavailable while the run of a cancelled erasure stops, or may */
+/**
+ * Waits until the run of a cancelled erasure has stopped, before the person is erased again.
+ * @throws DomainError service.unavailable while it is stopping, or may be
+ */
 export async function letErasureStop(
   db: Db,
   processes: Pick<RunningProcesses, 'describe'>,

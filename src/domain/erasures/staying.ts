@@ -6,14 +6,14 @@ import { DomainError } from '../errors.js';
 
 type Person = Pick<Identity, 'accountId' | 'id'>;
 
-/** Whether somebody is there, and not about to be deleted with everything of them; the lock waits for who asks for that. */
+/** Returns whether an Identity exists and is not being erased; the lock waits for a request to erase it. */
 export async function stays(tx: EntityManager, { accountId, id }: Person): Promise<boolean> {
   const lock = { mode: 'pessimistic_read' } as const;
   const there = await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
   return there !== null && !(await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' }));
 }
 
-/** The refusal of an address that is free as soon as whose it is has gone. */
+/** Returns the refusal of an address that becomes free as soon as its Identity is deleted. */
 export function beingDeleted(): DomainError {
   const message = 'belongs to an identity that is being deleted; try again in a moment';
   return new DomainError('identity.email_taken', {
@@ -22,14 +22,17 @@ export function beingDeleted(): DomainError {
   });
 }
 
-/** Whoever joins while everything of them is being deleted would be deleted too. @throws DomainError identity.email_taken */
+/**
+ * Refuses an Identity that is being erased, since its new membership would be deleted too.
+ * @throws DomainError identity.email_taken
+ */
 export async function assertStays(tx: EntityManager, person: Person): Promise<void> {
   if (!(await stays(tx, person))) throw beingDeleted();
 }
 
 /**
- * Whom somebody has added or let in again since their deletion was cancelled is not deleted by a word about its process. It kept
- * them out everywhere when it was asked for, so that an active membership is newer. The lock waits for who joins at this moment.
+ * Refuses to resume a cancelled erasure if somebody has added or reactivated the person since. The request for the
+ * erasure deactivated every membership, so an active one is newer. The lock waits for a membership that is being added.
  * @throws DomainError process.not_failed
  */
 export async function assertNotBack(tx: EntityManager, { accountId, id }: Person, cancelledAt: Date): Promise<void> {

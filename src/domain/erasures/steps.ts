@@ -8,9 +8,9 @@ import { recordEvent } from '../events/record.js';
 import { leaveOrganizations } from '../organizations/members.js';
 import { forgetInvited } from './forget-invited.js';
 
-// Each step can be repeated: it deletes what is there, and finds nothing the second time.
+// Each step can be repeated: the second time it finds nothing to delete.
 
-/** Ends what the person could still use, in the transaction of the request. */
+/** Deactivates the person's memberships and revokes sessions and grants, in the transaction of the request. */
 export async function lockOut(tx: EntityManager, identityId: string, now: Date): Promise<void> {
   await tx.query('update environment_memberships set is_active = false where identity_id = $1 and is_active', [
     identityId,
@@ -25,7 +25,7 @@ export async function lockOut(tx: EntityManager, identityId: string, now: Date):
   );
 }
 
-/** @returns whether there may be more */
+/** Deletes a batch of tokens, then of sessions. @returns whether there may be more */
 export async function deleteSessions(tx: EntityManager, identityId: string, batchSize: number): Promise<boolean> {
   const [, tokens] = await tx.query<[unknown[], number]>(
     `delete from refresh_tokens where ctid = any (array(select ctid from refresh_tokens
@@ -33,7 +33,7 @@ export async function deleteSessions(tx: EntityManager, identityId: string, batc
     [identityId, batchSize],
   );
   if (tokens === batchSize) return true;
-  // Codes and grants go with their session.
+  // Codes and grants are deleted with their session.
   const [, sessions] = await tx.query<[unknown[], number]>(
     `delete from sessions where id in (select id from sessions where identity_id = $1 limit $2)`,
     [identityId, batchSize],
@@ -46,13 +46,13 @@ interface Left {
   applicationId: string;
 }
 
-/** @returns whether there may be more */
+/** Removes a batch of memberships, each with its counter and event. @returns whether there may be more */
 export async function removeMemberships(
   tx: EntityManager,
   { accountId, identityId }: Pick<Erasure, 'accountId' | 'identityId'>,
   batchSize: number,
 ): Promise<boolean> {
-  // As whoever deletes it from one Environment at this moment: else both of them would count it and tell of it.
+  // A deletion from one Environment takes the same lock: otherwise both would change the counter and record the event.
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
   const [left] = await tx.query<[Left[], number]>(
     `delete from environment_memberships where id in (
@@ -61,7 +61,7 @@ export async function removeMemberships(
        (select application_id from environments where id = environment_id) as "applicationId"`,
     [identityId, Math.min(batchSize, 100)],
   );
-  // In one order, so that two erasures that take the same counters never wait for each other.
+  // Always in the same order, so that two erasures that change the same counters cannot deadlock.
   for (const place of left.toSorted((a, b) => a.environmentId.localeCompare(b.environmentId))) {
     const scope = { accountId, ...place };
     await leaveOrganizations(tx, scope, identityId);
@@ -72,14 +72,14 @@ export async function removeMemberships(
 }
 
 /**
- * Deletes the profile with what refers to it, and says so once to the Account.
- * @returns false where it has a membership (again): those are removed first, each with its counter and event
+ * Deletes the profile with what refers to it, and records that once for the Account.
+ * @returns false if it has a membership (again): those are removed first, each with its counter and event
  */
 export async function removeIdentity(
   tx: EntityManager,
   { accountId, identityId: id }: Pick<Erasure, 'accountId' | 'identityId'>,
 ): Promise<boolean> {
-  // The lock keeps anybody from giving it a membership from here on.
+  // From here on the lock keeps others from adding a membership.
   const identity = await tx.findOne(Identity, { where: { accountId, id }, lock: { mode: 'pessimistic_write' } });
   if (!identity) return true;
   const [row] = await tx.query<{ member: boolean }[]>(
@@ -95,7 +95,7 @@ export async function removeIdentity(
   return true;
 }
 
-/** What is left of the person, in ids and numbers. */
+/** Returns what is left of the person, in ids and numbers. */
 export async function restOf(tx: EntityManager, identityId: string): Promise<ErasureRest> {
   const [rest] = await tx.query<ErasureRest[]>(
     `select (select count(*)::int from sessions where identity_id = $1) as sessions,

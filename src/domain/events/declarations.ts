@@ -17,7 +17,7 @@ export function reportEventFaults(to: (fault: string) => void): void {
 
 /**
  * Checks an event against its declarations: the `events` of the running operation, and the fields of its `data`. The
- * list of operations, the OpenAPI document and docs/events.md are generated from these, so they cannot be wrong for long.
+ * list of operations, the OpenAPI document and docs/events.md are made of these, and so cannot be wrong for long.
  * @param declared the `events` of the running operation; undefined if a process acts by itself
  */
 export function holdToDeclaration(

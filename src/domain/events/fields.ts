@@ -1,9 +1,6 @@
 import type { EventAction } from './catalogue.js';
 
-/**
- * What an event's `data`, the `metadata` of its audit row, holds besides who, what and where: ids, names of fields and
- * plain settings.
- */
+/** An event's `data` (audit row: `metadata`), besides who, what and where: ids, names of fields and plain settings. */
 export type Fields = Readonly<Record<string, string>>;
 
 const changed = { changed: 'Names of the fields that changed.' };

@@ -5,9 +5,10 @@ import type { Rule } from './rules.js';
 // whole table to join what it takes for a tenth of another.
 
 /**
- * Deletes a batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`). While an
- * old snapshot is open, as during a backup, what this run has deleted stays in the index, and without $3 each batch would
- * walk over all of it. Locked rows are left to the next run, so that two runs, or a slow transaction, delay nobody.
+ * Deletes a batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`). While
+ * an old snapshot is open, as during a backup, what this run has deleted stays in the index, and without $3 each batch
+ * would walk over all of it. Locked rows are left to the next run, so that two runs, or a slow transaction, delay
+ * nobody.
  */
 export const byColumn = ({ table, name = table, column, and }: Rule): Statement => ({
   name: `sweep_${name}`,

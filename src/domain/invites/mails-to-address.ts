@@ -6,11 +6,14 @@ import { countedAddress } from '../counted-address.js';
 import { countUse } from '../rate-limits.js';
 
 const windowSeconds = hours(1) / 1000;
-/** Mails of invites to one address, from one Account and from all: whoever invites chooses whose mailbox it is. */
+/** The limits of invite mails to one address, from one Account and from all: the inviter chooses the mailbox. */
 const fromAccount = { name: 'invite-address-of-account', points: 5, windowSeconds };
 const fromAnybody = { name: 'invite-address', points: 20, windowSeconds };
 
-/** Sends an invite, or sends it again, as one mail to this address; what is refused was none. @throws DomainError rate_limit.exceeded */
+/**
+ * Runs `work`, which sends or resends an invite, and counts it as one mail to the address unless it fails.
+ * @throws DomainError rate_limit.exceeded
+ */
 export type MailingInvite = <T>(scope: AccountScope, email: string, work: () => Promise<T>) => Promise<T>;
 
 export function createMailingInvite({

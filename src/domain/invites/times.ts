@@ -4,22 +4,22 @@ import { after, days } from '../../platform/clock.js';
 /** Why an invite has expired (`ended_reason`). */
 export const notAcceptedInTime = 'not_accepted_in_time';
 
-/** How long before the end somebody is reminded; an invite that lives shorter has no reminder. */
+/** How long before its end the reminder is sent; an invite with a shorter life has none. */
 const remindBefore = days(2);
 
-/** When somebody is reminded of an invite; null where that is over, or there is no time for it. */
+/** Returns when the reminder of an invite is due; null if that is past, or the invite's life is too short. */
 export function reminderOf(expiresAt: Date, now: Date): Date | null {
   const at = after(expiresAt, -remindBefore);
   return at > now ? at : null;
 }
 
-/** What its process is told of them. */
+/** Returns an invite's times for its process. */
 export const inviteTimesOf = (expiresAt: Date, now: Date) => ({
   expiresAt: expiresAt.toISOString(),
   reminderAt: reminderOf(expiresAt, now)?.toISOString() ?? null,
 });
 
-/** As it is now: one whose time is over says so, whether or not a worker has noticed. */
+/** Returns the present status: `expired` after its end, even if no worker has noticed yet. */
 export const inviteStatusOf = (
   { status, expiresAt }: { status: InviteStatus; expiresAt: Date },
   now: Date,

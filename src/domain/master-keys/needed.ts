@@ -1,13 +1,13 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 
-/** What an older master key is needed for until it has run out by itself. */
+/** Something that an older master key is needed for until it expires. */
 export interface NeededKey {
   keyId: string;
   /** `links of registrations` */
   what: string;
   count: number;
-  /** When the last of them has run out. */
+  /** When the last of them expires. */
   until: Date;
 }
 
@@ -37,7 +37,7 @@ const sealed = (what: string, table: string, column: string): Kind => ({
   where: `${column} is not null`,
 });
 
-/** All that is sealed or derived for a while, and so is not encrypted anew. */
+/** Everything that is sealed or derived for a limited time only, and so is not encrypted anew. */
 export const neededFor: readonly Kind[] = [
   derived('links of registrations', 'pending_registrations', `status = 'pending'`),
   derived('links of invites of administrators', 'administrator_invites', `status = 'pending'`),
@@ -67,6 +67,6 @@ from ${table} where expires_at > $1 and ${where} and ${keyId} <> $2 group by 1`,
     .join('\nunion all\n'),
 };
 
-/** What other master keys than the current one are still needed for; empty: they can be taken away. */
+/** Returns what master keys other than the current one are still needed for; if empty, they can be removed. */
 export const neededKeys = ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }, currentId: string) =>
   db.statement<NeededKey>(statement, [now(), currentId]);

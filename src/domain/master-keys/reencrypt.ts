@@ -11,7 +11,7 @@ import { resealProviderSessions } from '../sso-sign-in/provider-sessions.js';
 import { resealWebhooks } from '../webhooks/reseal.js';
 import { isMasterKeyUsed, wrongMasterKeys } from './required.js';
 
-/** What stays sealed for longer than a while, by what a person calls it. */
+/** What stays sealed without a time limit, with its name for operators. */
 const all: [what: string, reseal: (deps: ResealDeps & { now: Clock }) => Promise<number>][] = [
   ['signing keys', (deps) => createSigningKeys({ ...deps, issuer: '' }).reseal()],
   ['keys of SSO connections', (deps) => createSsoSigningKeys(deps).reseal()],
@@ -23,10 +23,11 @@ const all: [what: string, reseal: (deps: ResealDeps & { now: Clock }) => Promise
 ];
 
 /**
- * Encrypts with the first master key what others have sealed, a few hundred rows in each transaction, while the service is at work.
- * Harmless to repeat. @returns how many of what
- * @throws StartError where the keys are not those of the database, or the service does not use the first one: what were encrypted with
- *   a key that nobody else has, would be lost with the shell that it was typed in
+ * Encrypts with the first master key what other keys have sealed, a few hundred rows per transaction, while the service
+ * runs. Safe to repeat.
+ * @returns the number of rows of each kind
+ * @throws StartError if the keys are not those of the database, or if the service does not use the first one: what is
+ *   encrypted with a key that nobody else has would be lost with the shell in which the key was typed
  */
 export async function reencrypt(deps: ResealDeps & { now: Clock }): Promise<[what: string, count: number][]> {
   const reason =

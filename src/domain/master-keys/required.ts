@@ -25,9 +25,9 @@ interface Deps {
 }
 
 /**
- * Why the configured master keys are not those of this database, in a sentence; null where they are. The signing keys tell: there
- * is one from the first start on, and without them nobody can be signed in. Of a key that none of them is sealed with, what it was when it
- * was first used.
+ * Returns why the configured master keys are not those of this database, in a sentence; null if they are. The signing
+ * keys decide: one exists from the first start on, and without them nobody can be signed in. A key that seals none of
+ * them is compared with the check value from its first use.
  */
 export async function wrongMasterKeys({ db, sealing, now }: Deps): Promise<string | null> {
   const rows = await db.statement<{ keyId: string; kid: string; sealed: string }>(signingKeys, [now()]);
@@ -48,7 +48,10 @@ export async function wrongMasterKeys({ db, sealing, now }: Deps): Promise<strin
   return null;
 }
 
-/** Notes that the first of the configured master keys encrypts from now on. Processes that begin at the same time note the same one, or one is refused. */
+/**
+ * Records that the first of the configured master keys encrypts from now on. Processes that start at the same time
+ * record the same one, or one of them is refused.
+ */
 export async function noteMasterKey({ db, sealing, now }: Deps): Promise<void> {
   const note = {
     name: 'note_master_key',
@@ -57,7 +60,9 @@ export async function noteMasterKey({ db, sealing, now }: Deps): Promise<void> {
   await db.statement(note, [sealing.currentId, sealing.checkValue(sealing.currentId), now()]);
 }
 
-/** Whether a process of the service encrypts with the first of the configured master keys, or has. */
+/**
+ * Returns whether a process of the service encrypts, or has encrypted, with the first of the configured master keys.
+ */
 export async function isMasterKeyUsed({ db, sealing }: Pick<Deps, 'db' | 'sealing'>): Promise<boolean> {
   const used = await db.statement<Used>(usedKeys, []);
   return used.some(({ id }) => id === sealing.currentId);

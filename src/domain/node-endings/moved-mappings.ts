@@ -11,8 +11,9 @@ const ofOrganizations = `from scim_group_mappings p join nodes on nodes.id = p.n
   where p.account_id = $1 and p.environment_id = $2 and p.organization_id is not null and ${withinSubtreesSql('nodes')}`;
 
 /**
- * Nobody changes what directories of organizations give at or below a node that is about to be moved. Before the node is held: a
- * change of a directory holds that first, and the nodes at which it gives roles after it.
+ * Locks the directories of organizations that grant roles at or below a node that is about to be moved, so that nobody
+ * changes what they grant there. Call it before locking the node: a change of a directory locks the directory first,
+ * and then the nodes at which it grants roles.
  */
 export async function lockMappedDirectories(tx: EntityManager, scope: EnvironmentScope, topId: string): Promise<void> {
   const rows = await tx.query<{ id: string }[]>(`select distinct p.directory_id as id ${ofOrganizations} order by 1`, [
@@ -24,8 +25,8 @@ export async function lockMappedDirectories(tx: EntityManager, scope: Environmen
 }
 
 /**
- * A directory gives roles inside its organization. Ends its mappings at or below a node that has been moved out of that, each with its
- * event, and takes what they gave.
+ * Ends the mappings at or below a node that has been moved out of their organization, each with its event, and removes
+ * the roles that they granted: a directory grants roles only inside its organization.
  */
 export async function endMappingsOutside(
   tx: EntityManager,

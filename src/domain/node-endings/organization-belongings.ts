@@ -18,8 +18,9 @@ import { lockRequestsOf } from '../sso-connections/find.js';
 import { releaseClaim } from '../sso-domains/process.js';
 
 /**
- * Whoever comes back from a provider of an organization at or below some nodes is waited for, and nobody comes before the end of the
- * transaction. Before the nodes are held: a sign-in holds its request first, and the organization after it.
+ * Locks the sign-ins through providers of organizations at or below some nodes: it waits for responses that are being
+ * processed, and none is accepted before the end of the transaction. Call it before locking the nodes: a sign-in locks
+ * its request first, and then the organization.
  */
 export async function lockSignIns(
   tx: EntityManager,
@@ -35,8 +36,8 @@ export async function lockSignIns(
 }
 
 /**
- * Nobody changes the groups of directories of organizations at or below some nodes. Before the nodes are held: a change of a directory
- * holds that first, and the nodes at which it gives roles after it.
+ * Locks the directories of organizations at or below some nodes, so that nobody changes their groups. Call it before
+ * locking the nodes: a change of a directory locks the directory first, and then the nodes at which it grants roles.
  */
 export async function lockDirectories(
   tx: EntityManager,
@@ -53,8 +54,10 @@ export async function lockDirectories(
 }
 
 /**
- * Ends what organizations that are deleted have to themselves, invitations into them, and the mappings of groups to roles at any of the nodes that go, or of their
- * directories: each with its own event, as if it had been ended by itself. What groups gave at the nodes is the caller's. Who is signed in by their connections is signed out (docs/decisions/0037).
+ * Ends what belongs to the organizations that are deleted, the invitations into them, and the mappings of groups to
+ * roles that are at any of the deleted nodes or of their directories: each with an event of its own, as if it had been
+ * ended separately. The caller removes the roles that groups granted at the nodes. People who are signed in through the
+ * organizations' connections are signed out (docs/decisions/0037).
  */
 export async function endBelongings(
   tx: EntityManager,
@@ -67,7 +70,7 @@ export async function endBelongings(
   await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: atNodes, ...held }));
   if (organizationIds.length === 0) return;
   const theirs = { ...within(scope), organizationId: Any([...organizationIds]) };
-  // At nodes that stay, to which a release before moved some.
+  // At nodes that stay: an earlier release kept the mappings of nodes that were moved out of their organization.
   await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: theirs, ...held }));
   await takeGroupRoles(tx, scope, organizationIds, nodeIds, at);
   await forgetGroups(tx, scope, await tx.find(ScimGroup, { where: theirs, ...held }));
@@ -76,7 +79,7 @@ export async function endBelongings(
   for (const one of await tx.find(SsoConnection, { where: theirs, ...held })) await removeConnection(tx, one, at);
 }
 
-/** What groups of organizations gave at other nodes than some. */
+/** Removes the roles that groups of organizations granted at nodes other than these. */
 async function takeGroupRoles(
   tx: EntityManager,
   scope: EnvironmentScope,

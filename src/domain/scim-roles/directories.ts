@@ -1,7 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 
-/** Whose people and groups a token provisions: an Environment's for the Account, or those of one organization in it. */
+/**
+ * The people and groups that a token provisions: those of an Environment, for the Account, or of one organization in
+ * it.
+ */
 export interface Directory {
   scope: EnvironmentScope;
   organizationId: string | null;
@@ -15,9 +18,9 @@ export const directoryOf = (scope: EnvironmentScope, organizationId: string | nu
   directoryId: organizationId ?? scope.environmentId,
 });
 
-/** SQL: what the advisory lock on a directory is of. */
+/** SQL: the key of the advisory lock on a directory. */
 export const lockOf = `hashtextextended('scim/' || $1, 0)`;
 
-/** Nobody else changes what its groups amount to before the end of the transaction. */
+/** Locks a directory until the end of the transaction: nobody else changes what its groups grant. */
 export const lockDirectory = (tx: EntityManager, directoryId: string): Promise<unknown> =>
   tx.query(`select pg_advisory_xact_lock(${lockOf})`, [directoryId]);

@@ -13,14 +13,15 @@ interface Held {
 }
 
 const atOnce = 500;
-/** People times the mappings of their groups, which are without a bound: one statement takes only so many. */
+/** Rows per statement: people times the mappings of their groups have no upper bound. */
 const mostGiven = 2000;
 const mostLooks = 3;
 const keyOf = ({ identityId, roleId, nodeId }: Held) => `${identityId} ${roleId} ${nodeId}`;
 
 /**
- * Has people hold what the groups stand for that they are in, at any time from now on, and of what groups were the reason for,
- * nothing else; in the transaction of the change. What somebody was given by hand is neither given again nor taken.
+ * Grants people the roles of the groups that they are in, for all time from now on, and removes all other roles that
+ * groups have granted them; in the transaction of the change. Roles assigned by hand are neither granted again nor
+ * removed.
  */
 export async function settleRoles(
   tx: EntityManager,
@@ -57,7 +58,7 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     [...values, at],
   );
   const wantedKeys = new Set(wanted.map(keyOf));
-  // All others are looked at: of some a part was given, around windows that may be gone by now.
+  // All others are looked at: some were granted in part, around windows that may be gone by now.
   const wholeKeys = new Set(there.filter(({ isWhole }) => isWhole).map(keyOf));
   const superfluous = there.filter((one) => !wantedKeys.has(keyOf(one))).map(({ id }) => id);
   await removeAssignments(tx, scope, superfluous, at);
@@ -70,8 +71,8 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
 }
 
 /**
- * Waits for whoever is removing somebody from the Environment or the organization at this moment: what is read afterwards no longer
- * has them, and whoever comes later finds what was given, and takes it.
+ * Waits for transactions that are removing one of the people from the Environment or the organization: later reads do
+ * not find that person any more. A removal that comes later finds the roles granted here, and removes them.
  */
 async function keepPeople(
   tx: EntityManager,
@@ -90,7 +91,7 @@ async function keepPeople(
   );
 }
 
-/** Made by groups, for the time that is free: what is there already, by hand, stays what it is. */
+/** Assigns roles on behalf of groups, for the times that are free: assignments made by hand stay what they are. */
 async function give(tx: EntityManager, directory: Directory, wanted: readonly Held[], at: Date, look = 1) {
   if (wanted.length === 0) return;
   const { scope, directoryId } = directory;
@@ -101,7 +102,7 @@ async function give(tx: EntityManager, directory: Directory, wanted: readonly He
     result.status === 'created' ? [{ assignmentId: result.assignment.id, accountId, environmentId, directoryId }] : [],
   );
   if (rows.length > 0) await tx.insert(ScimAssignment, rows);
-  // Somebody gave a window since it was looked for what is free. It can be seen now.
+  // Another transaction has assigned a window since the free times were read. It is visible now.
   const crossed = new Set(free.filter((_, i) => written[i]?.status === 'failed').map(keyOf));
   if (look < mostLooks) {
     const again = wanted.filter((one) => crossed.has(keyOf(one)));
@@ -110,9 +111,9 @@ async function give(tx: EntityManager, directory: Directory, wanted: readonly He
 }
 
 /**
- * The times from now on in which people do not hold what they are to: before, between and after the windows that are there. An
- * open beginning stays open where nothing was before. What is there is found by its holders: the index by roles would read
- * everybody who has the role, once for each who is to have it.
+ * Returns the times from now on in which people do not hold the wanted roles: before, between and after existing
+ * windows. The beginning stays open if there is no window before. Existing assignments are found by their holders: the
+ * index by roles would read everybody who has a role, once for each person who is to have it.
  */
 const freeTimes = (
   tx: EntityManager,

@@ -3,8 +3,8 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Directory } from './directories.js';
 
 /**
- * Says of each group that somebody is about to leave that it is another one from then on: a directory compares versions and times.
- * In the order of their ids, so that two who leave the same groups do not wait for each other.
+ * Updates version and time of each group that a person is about to leave, since directories compare these. Groups are
+ * locked in the order of their ids, so that two people who leave the same groups do not deadlock.
  */
 export const changeGroupsOf = (
   tx: EntityManager,
@@ -22,7 +22,7 @@ export const changeGroupsOf = (
     [accountId, environmentId, identityId, at],
   );
 
-/** Takes somebody out of a directory's groups. Their roles are the caller's to settle. */
+/** Removes a person from a directory's groups. The caller settles their roles. */
 export async function leaveGroups(
   tx: EntityManager,
   { scope, directoryId }: Directory,

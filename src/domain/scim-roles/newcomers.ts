@@ -6,9 +6,10 @@ import { directoryOf, lockDirectory } from './directories.js';
 import { settleRoles } from './granting.js';
 
 /**
- * Somebody is about to come into an organization. Whom its directory provisions may be in groups of it from before: nobody changes
- * those until the end of the transaction. Anybody else is in none, and nothing is locked for them.
- * @returns what gives them the roles of their groups, once they are a member
+ * Prepares the roles of a person who is about to join an organization. If its directory provisions them, they may be in
+ * its groups already, which are locked until the end of the transaction. Other people are in none, and nothing is
+ * locked.
+ * @returns a function that grants them the roles of their groups, once they are a member
  */
 export async function groupRolesOf(
   tx: EntityManager,

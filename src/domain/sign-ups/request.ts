@@ -32,8 +32,8 @@ export interface SignUpRequest {
 /**
  * Accepts a sign-up. Response and work are the same for every address: only the mail says more.
  * @returns the value of the cookie with which this browser confirms by one click
- * @throws DomainError validation.failed, password.breached, password.context_specific (before the address is looked up),
- * rate_limit.exceeded (counted by address, known or not), sign_up.daily_cap_reached
+ * @throws DomainError validation.failed, password.breached, password.context_specific (before the address is looked
+ * up), rate_limit.exceeded (counted by address, known or not), sign_up.daily_cap_reached
  */
 export type RequestSignUp = (request: SignUpRequest) => Promise<{ browser: string }>;
 

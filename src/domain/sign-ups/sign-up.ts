@@ -24,8 +24,9 @@ export interface NewSignUp {
 }
 
 /**
- * Counts one more sign-up of the day (UTC) against the cap. The count is exact: the row's lock lets one transaction pass
- * at a time. Call it first, so that all transactions wait here and none holds a lock that another in the queue needs.
+ * Counts one more sign-up of the day (UTC) against the cap. The count is exact: the row's lock lets one transaction
+ * pass at a time. Call it first, so that all transactions wait here and none holds a lock that another in the queue
+ * needs.
  * @throws DomainError sign_up.daily_cap_reached
  */
 export async function countSignUp(
