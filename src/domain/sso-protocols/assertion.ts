@@ -1,4 +1,4 @@
-/** What a provider is told to know whose session of its own is to end: what it has said itself when that began. */
+/** What identifies a provider's own session when we ask it to end that one: what it said when the session began. */
 export type ProviderHandle =
   | {
       protocol: 'saml';
@@ -8,31 +8,34 @@ export type ProviderHandle =
     }
   | { protocol: 'oidc'; idToken: string };
 
-/** What an identity provider says of a person, after everything that its protocol has us check. */
+/** What an identity provider says about a person, after all checks that its protocol requires. */
 export interface Assertion {
   /** The provider: SAML's `Issuer`, or OpenID Connect's `iss`. */
   issuer: string;
-  /** Its own lasting name for the person: SAML's NameID with its qualifiers, or OpenID Connect's `sub`. */
+  /** Its own persistent name for the person: SAML's NameID with its qualifiers, or OpenID Connect's `sub`. */
   subject: string;
-  /** As the NameID, an attribute or a claim says it; nobody has looked yet whether the domain is the connection's. */
+  /** From the NameID, an attribute or a claim; whether the domain is the connection's has not been checked yet. */
   email: string | null;
-  /** OpenID Connect's `email_verified`; null where the provider does not say. */
+  /** OpenID Connect's `email_verified`; null if the provider does not say. */
   emailVerified: boolean | null;
-  /** Everything that it sent, by name: what an attribute mapping picks from and the report of a test sign-in shows. */
+  /** Everything that it sent, by name, for attribute mappings and for the report of a test sign-in. */
   attributes: Readonly<Record<string, readonly string[]>>;
-  /** RFC 8176, as the provider said or as its `AuthnContextClassRef` means. */
+  /** RFC 8176 values, as the provider sent them or as its `AuthnContextClassRef` implies. */
   amr: readonly string[];
   authenticatedAt: Date | null;
-  /** SAML's `SessionIndex` (a transient NameID instead), or OpenID Connect's `sid`: which of its sessions a logout means. */
+  /** SAML's `SessionIndex` (or a transient NameID), or OpenID Connect's `sid`: identifies the session in a logout. */
   sessionIndex: string | null;
   handle: ProviderHandle;
-  /** Until when what begins by it may last (SAML's `SessionNotOnOrAfter`, give or take the skew of clocks); null where nothing is said of it. */
+  /** Until when our session may last (SAML's `SessionNotOnOrAfter`, with the clock skew); null if not said. */
   sessionUntil: Date | null;
-  /** What must not come a second time, and how long somebody could try; null where the protocol's own exchange sees to it. */
+  /**
+   * The id that must not be used twice, and until when that could be tried; null if the protocol's exchange prevents
+   * it.
+   */
   once: { id: string; until: Date } | null;
 }
 
-/** Why an answer of an identity provider is not taken. Stable: they stand in events and reports of tests. */
+/** Why an identity provider's response is refused. The codes are stable: events and reports of tests contain them. */
 export const ssoRefusals = [
   'malformed',
   'too_large',
@@ -44,7 +47,7 @@ export const ssoRefusals = [
   'recipient_mismatch',
   'destination_mismatch',
   'in_response_to_mismatch',
-  /** Nobody asked for it, and the connection takes no such answers, or they do not say for which application they are. */
+  /** It is unsolicited, and the connection accepts no such responses, or it does not name the application. */
   'idp_initiated_disabled',
   'relay_state_unknown',
   'expired',
@@ -52,13 +55,13 @@ export const ssoRefusals = [
   'replayed',
   'status_not_success',
   'subject_missing',
-  /** A new sign-in was asked for, or one of a certain age, and the provider does not say when it was. */
+  /** A new sign-in, or one of limited age, was requested, and the provider does not say when it took place. */
   'auth_time_missing',
   'nonce_mismatch',
   'state_mismatch',
   'provider_error',
   'provider_unreachable',
-  /** The provider does not take our client id or secret. */
+  /** The provider does not accept our client id or secret. */
   'client_refused',
   'configuration_incomplete',
   'connection_disabled',
@@ -67,9 +70,9 @@ export const ssoRefusals = [
 ] as const;
 export type SsoRefusal = (typeof ssoRefusals)[number];
 
-/** An answer that is not taken. The message is for whoever looks after the connection, and holds nothing secret. */
+/** A response that is refused. The message is for the people who manage the connection, and holds nothing secret. */
 export class SsoRefused extends Error {
-  /** Whether it was the provider's answer to this request, by its signature: nobody else can have made it. */
+  /** Whether a signature proves that it is the provider's own response to this request. */
   isSigned = false;
 
   constructor(

@@ -1,11 +1,11 @@
-/** In characters: a sentence, and what it is looked up by. */
+/** In characters: enough for a sentence and the ids with which to look it up. */
 const longest = 300;
 
 /**
- * What a provider says in its own words of why it refuses (RFC 6749's `error_description`, SAML's `StatusMessage`), to be added to ours as
- * one line of text: most often it names the very field to change. Whoever tries a connection out reads it, and nobody else: what comes by
- * way of a browser is that browser's word.
- * @returns empty where it says nothing
+ * Returns a provider's own reason for an error (RFC 6749's `error_description`, SAML's `StatusMessage`) as one line to
+ * add to our message: most often it names the field to change. Only people who test a connection see it: anybody can
+ * put what comes through a browser there.
+ * @returns empty if the provider says nothing
  */
 export function providerMessage(said: string | null | undefined): string {
   const line = [...(said ?? '').replace(/[\p{C}\s]+/gu, ' ').trim()]; // no half characters, whichever is the last

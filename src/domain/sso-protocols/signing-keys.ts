@@ -8,15 +8,15 @@ import type { Db } from '../../platform/database/db.js';
 import { SsoRefused } from './assertion.js';
 import type { ServiceProviderKey } from './saml/requests.js';
 
-/** Providers keep the certificate for as long as the connection lives, and nobody renews it for them. */
+/** Providers keep the certificate as long as the connection exists, and nobody renews it for them. */
 const certificateLife = days(10 * 365);
-/** Of connections, in a process: a key never changes, so that only the number of them is bounded. */
+/** Keys that a process keeps in memory: a key never changes, so only their number is limited. */
 const keptKeys = 1_000;
 
-/** What a key is sealed for, so that it opens for its connection alone. */
+/** The context that a key is sealed with, so that it opens only for its connection. */
 export const connectionKeyContext = (connectionId: string): string => `sso-signing-key:${connectionId}`;
 
-// None of a connection that is deleted at this moment.
+// Inserts nothing for a connection that is being deleted.
 const insertStatement = {
   name: 'keep_sso_signing_key',
   text: `
@@ -32,7 +32,7 @@ export interface SsoSigningKeysDeps {
   now: Clock;
 }
 
-/** The keys that sign our SAML messages, and that answers are encrypted to: a connection's is made when it is first needed, and stays. */
+/** The keys that sign our SAML messages and decrypt responses. A connection's key is created on first use, and kept. */
 export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   const kept = new Map<string, ServiceProviderKey>();
   const beingMade = new Map<string, Promise<SsoSigningKey | null>>();
@@ -40,7 +40,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   const find = ({ id, accountId }: SsoConnection) =>
     db.transaction({ accountId }, (tx) => tx.findOneBy(SsoSigningKey, { connectionId: id, accountId }));
 
-  /** Of several processes that make one at once, one's is kept. */
+  /** If several processes create a key at once, one of the keys is stored and used by all. */
   async function make(connection: SsoConnection): Promise<SsoSigningKey | null> {
     const { id: connectionId, accountId } = connection;
     const from = now();
@@ -51,7 +51,10 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
     return find(connection);
   }
 
-  /** One at a time for a connection: it holds a thread of those that sign and hash for a second, and metadata is public. */
+  /**
+   * Creates one key at a time per connection: it takes a thread that signs and hashes for a second, for public
+   * metadata.
+   */
   function makeOnce(connection: SsoConnection): Promise<SsoSigningKey | null> {
     const { id } = connection;
     const made = beingMade.get(id) ?? make(connection).finally(() => beingMade.delete(id));
@@ -60,7 +63,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   }
 
   return {
-    /** @throws SsoRefused connection_disabled, where the connection was deleted meanwhile */
+    /** @throws SsoRefused connection_disabled if the connection was deleted meanwhile */
     async keyOf(connection: SsoConnection): Promise<ServiceProviderKey> {
       const known = kept.get(connection.id);
       if (known) return known;
@@ -75,7 +78,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       return key;
     },
 
-    /** Encrypts keys anew that an older master key sealed. Answers how many. */
+    /** Encrypts anew the keys that an older master key sealed; returns how many. */
     reseal: (): Promise<number> =>
       db.transaction('system', async (tx) => {
         const rows = await tx.find(SsoSigningKey, { lock: { mode: 'pessimistic_write' } });

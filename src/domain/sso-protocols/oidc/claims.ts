@@ -2,7 +2,7 @@ import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { isStorable } from '../../../platform/database/storable.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 
-/** Of the protocol itself: they say nothing of the person. */
+/** Claims of the protocol itself, which say nothing about the person. */
 const ofProtocol = [
   'nonce',
   'at_hash',
@@ -25,8 +25,8 @@ const mostAttributes = 200;
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * What the claims of an ID token, and of the UserInfo endpoint beside them, say of a person.
- * @param idToken as it came
+ * Returns what the claims of an ID token, and those of the UserInfo endpoint, say about a person.
+ * @param idToken as it was received
  * @throws SsoRefused
  */
 export function assertionOf(
@@ -47,13 +47,13 @@ export function assertionOf(
     amr: Array.isArray(amr) ? amr.filter((one): one is string => typeof one === 'string') : [],
     authenticatedAt: typeof authTime === 'number' ? readTime(authTime) : null,
     sessionIndex: typeof sid === 'string' ? sid : null,
-    sessionUntil: null, // `exp` is the ID token's own end, and says nothing of the session
+    sessionUntil: null, // `exp` is the end of the ID token, not of the session
     handle: { protocol: 'oidc', idToken },
     once: null, // the state works once, and so does the code
   };
 }
 
-/** Names of claims that a connection's mapping picks from. */
+/** Returns the names of the claims that a connection's mapping uses. */
 export const mappedClaims = ({ attributeMapping }: Pick<SsoConnection, 'attributeMapping'>): string[] => [
   'email',
   ...Object.values(attributeMapping),
@@ -69,13 +69,13 @@ const attributesOf = (claims: Claims): Record<string, string[]> =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The issuer of all whom Google signs in, of companies and for themselves. */
+/** The issuer of all Google accounts, those of companies and private ones. */
 export const google = 'https://accounts.google.com';
 
 /**
- * `email_verified`, which some providers say in words; what is neither of the two is no yes. Google answers by one issuer for
- * companies and for everybody: an address of a company's domain that has no `hd` is one whose mail somebody has read once, maybe
- * before they left.
+ * Returns `email_verified`, which some providers send as a string; any other value counts as false. Google has one
+ * issuer for companies and private accounts: without `hd`, an address in a company's domain only shows that the person
+ * could read its mail once, maybe before they left the company.
  */
 function vouchesForAddress({ iss, hd, email_verified: said }: Claims): boolean | null {
   if (iss === google && (typeof hd !== 'string' || hd === '')) return false;
@@ -85,6 +85,6 @@ function vouchesForAddress({ iss, hd, email_verified: said }: Claims): boolean |
 
 function readTime(seconds: number): Date | null {
   const time = new Date(seconds * 1000);
-  // Before 1970, nobody has signed in; and a database has no room for the oldest times that JSON has.
+  // Nobody signed in before 1970, and PostgreSQL cannot store the oldest times that JSON can express.
   return seconds < 0 || Number.isNaN(time.getTime()) ? null : time;
 }

@@ -2,9 +2,9 @@ import { type ClientAuth, ClientSecretPost, None, type ServerMetadata } from 'op
 import { SsoRefused } from '../assertion.js';
 
 /**
- * How we prove at a provider who we are, as it says that it takes it (OpenID Connect Core §9).
+ * Returns how we authenticate to a provider, by a method that its metadata lists (OpenID Connect Core §9).
  * @param secret null: we are a public client there
- * @throws SsoRefused `configuration_incomplete` where it takes no secret
+ * @throws SsoRefused `configuration_incomplete` if it accepts no secret
  */
 export function authenticationBy(
   secret: string | null,
@@ -17,8 +17,9 @@ export function authenticationBy(
 }
 
 /**
- * RFC 6749 §2.3.1. The library escapes everything but letters and digits, which is right, and means another secret to providers that do
- * not undo it (LemonLDAP::NG). What needs no escaping is left as it is, so that most secrets are the same to both.
+ * RFC 6749 §2.3.1. The library escapes everything except letters and digits, which is correct, but providers that do
+ * not decode it (LemonLDAP::NG) read another secret. Here only what needs it is escaped, so that most secrets work at
+ * both.
  */
 const secretInHeader =
   (secret: string): ClientAuth =>

@@ -3,14 +3,16 @@ import type { Outbound } from '../../../platform/outbound/fetch.js';
 
 const withoutBody = [101, 204, 205, 304];
 
-/** The library's way out, through the guard that every URL of a tenant passes: its limits, its addresses, no redirect. */
+/**
+ * Sends the library's requests through the guard for tenants' URLs, with its limits and addresses, and no redirects.
+ */
 export const guardedFetch =
   (outbound: Pick<Outbound, 'ask'>): CustomFetch =>
   async (url, { method, headers, body }) => {
     const sent = body === undefined || body === null ? {} : { body: textOf(body) };
     const answer = await outbound.ask(url, { method: method === 'POST' ? 'POST' : 'GET', headers, ...sent });
     const { 'content-encoding': _, 'content-length': __, ...rest } = answer.headers;
-    // Of an answer that has none by its status, and of a status that is none, nothing is read.
+    // `Response` accepts no body with some statuses, and no status out of range.
     const status = answer.status >= 200 && answer.status <= 599 ? answer.status : 502;
     return new Response(withoutBody.includes(status) ? null : new Uint8Array(answer.body), { status, headers: rest });
   };

@@ -4,9 +4,9 @@ import { refused } from './refusals.js';
 import { isOfKey, refusalOfSignature } from './signature-refusals.js';
 
 /**
- * Checks the signature of an ID token that the provider's token endpoint has just answered; its claims are checked already. A provider may
- * have another key since a moment (OpenID Connect Core §10.1.1), or another one under the same name: none of the people who
- * come back meanwhile is refused for it.
+ * Checks the signature of an ID token that the provider's token endpoint has just returned; its claims are checked
+ * already. If the provider has just changed its key (OpenID Connect Core §10.1.1), even under the same name, newer keys
+ * are fetched, so that none of the people who return meanwhile is refused.
  * @throws SsoRefused
  */
 export async function assertSignedBy(

@@ -7,13 +7,13 @@ import { longestSubject } from './claims.js';
 import { claimRefusals } from './refusals.js';
 import { refusalOfSignature } from './signature-refusals.js';
 
-/** Which session at the provider is over, as its logout token says. */
+/** The session at the provider that is over, according to its logout token. */
 export interface LogoutToken {
-  /** `sub`; null: whoever has the session. */
+  /** `sub`; null: the person to whom the session belongs. */
   subject: string | null;
-  /** `sid`; null: all of the person's. */
+  /** `sid`; null: all sessions of the person. */
   sessionId: string | null;
-  /** It works once, and until when it could be tried. */
+  /** The token works once; its id, and until when it could be replayed. */
   once: { id: string; until: Date };
 }
 
@@ -26,15 +26,15 @@ export interface LogoutTokenExpected {
 }
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
-/** How old one is taken whose provider says no `exp`, as those of before errata 1 need not; and any at all. */
+/** The greatest age of a token without `exp`, which was optional before errata 1, and that of any token. */
 const lifeMs = minutes(5);
 const longestLifeMs = hours(1);
-/** Of `jti` and `sid`, in characters. */
+/** The limit for `jti` and `sid`, in characters. */
 const longestId = 1024;
 
 /**
- * Checks a provider's logout token (OpenID Connect Back-Channel Logout 1.0 §2.4 and §2.6): signed like an ID token by a key of
- * the provider, to us, of now, about a logout, and no ID token.
+ * Checks a provider's logout token (OpenID Connect Back-Channel Logout 1.0 §2.4 and §2.6): it is signed like an ID
+ * token by a key of the provider, addressed to us, current, about a logout, and not an ID token.
  * @throws SsoRefused
  */
 export async function verifyLogoutToken(
@@ -58,7 +58,7 @@ export async function verifyLogoutToken(
 
 function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, now: Date): LogoutToken {
   if (!isObject(events) || !isObject(events[logoutEvent])) throw malformed('is not about a logout');
-  // §2.4: so that none is taken for an ID token, nor the other way round.
+  // §2.4: so that a logout token and an ID token cannot be mistaken for each other.
   if (nonce !== undefined) throw malformed('has a nonce');
   if (sub === undefined && sid === undefined) throw new SsoRefused('subject_missing', 'It has neither a sub nor a sid');
   const isId = (value: unknown, longest: number) =>
@@ -78,7 +78,7 @@ function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, no
 
 const malformed = (how: string) => new SsoRefused('malformed', `The logout token ${how}`);
 
-/** What the library has against it; anything else is a fault, or the refusal of whoever looked for keys. */
+/** Turns the library's errors into refusals; other errors are faults, or refusals from fetching the keys. */
 function asRefusal(error: unknown): unknown {
   const refused = (code: SsoRefusal, how: string) => new SsoRefused(code, `The logout token ${how}`, { cause: error });
   if (error instanceof errors.JWTExpired) return refused('expired', 'has expired');

@@ -10,7 +10,7 @@ import { type Clock, minutes } from '../../../platform/clock.js';
 import { SsoRefused } from '../assertion.js';
 import { asRefusal } from './refusals.js';
 
-/** Signatures that anybody can check who has the provider's public key: never `none`, and none by a shared secret. */
+/** Signature algorithms that need only the provider's public key: never `none`, and none with a shared secret. */
 const idTokenAlgorithms: readonly string[] = [
   'RS256',
   'RS384',
@@ -25,18 +25,18 @@ const idTokenAlgorithms: readonly string[] = [
   'Ed25519',
 ];
 
-/** Those of them by which a provider signs. */
+/** Returns those of them that a provider uses. */
 export const algorithmsOf = (server: ServerMetadata): readonly string[] =>
   server.id_token_signing_alg_values_supported ?? [];
 
-/** How long what a provider says of itself is believed without asking again, and of how many it is kept. */
+/** How long a provider's metadata is used before it is fetched again, and for how many providers it is kept. */
 const life = minutes(5);
 const most = 500;
 
 const wellKnown = '/.well-known/openid-configuration';
 
 /**
- * Fetches and keeps what providers say of themselves, by their discovery URL. Nothing is kept of a failure.
+ * Fetches and caches the metadata of providers, by their discovery URL. Failures are not cached.
  * @param fetch the guarded one
  */
 export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock }) {
@@ -52,9 +52,10 @@ export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock 
 
   return {
     /**
-     * What a provider says of itself (OpenID Connect Discovery 1.0 §3).
+     * Returns a provider's metadata (OpenID Connect Discovery 1.0 §3).
      * @param discoveryUrl with or without `/.well-known/openid-configuration` at its end
-     * @throws SsoRefused algorithm_refused, configuration_incomplete, issuer_mismatch, provider_unreachable, provider_error, malformed
+     * @throws SsoRefused algorithm_refused, configuration_incomplete, issuer_mismatch, provider_unreachable,
+     *   provider_error, malformed
      */
     async of(discoveryUrl: string | null): Promise<ServerMetadata> {
       const url = urlOf(discoveryUrl);
@@ -79,7 +80,10 @@ function urlOf(text: string | null): URL {
   return url;
 }
 
-/** What of it counts, checked: the issuer is the one that was asked (OpenID Connect Discovery 1.0 §4.3). */
+/**
+ * Returns the metadata that we use, after checks: its issuer has to be the one asked (OpenID Connect Discovery 1.0
+ * §4.3).
+ */
 function usable(server: ServerMetadata, asked: URL): ServerMetadata {
   const said = `${server.issuer.replace(/\/$/, '')}${wellKnown}`;
   if (said !== asked.href)
@@ -90,7 +94,7 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
       'configuration_incomplete',
       'The discovery document names no authorization_endpoint, token_endpoint or jwks_uri',
     );
-  // The browser is sent there: no other scheme, and no weaker one than that of the document.
+  // Browsers are sent there, so it has to be https, or have the same scheme as the document.
   const isForBrowsers = (endpoint: string | undefined) => {
     const protocol = endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint).protocol : null;
     return protocol === 'https:' || protocol === asked.protocol;
@@ -105,7 +109,7 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
   const { end_session_endpoint, ...rest } = server;
   return {
     ...rest,
-    // Without a place to sign out of, people sign in all the same.
+    // An unusable logout endpoint is left out: people can sign in without it.
     ...(end_session_endpoint && isForBrowsers(end_session_endpoint) && { end_session_endpoint }),
     id_token_signing_alg_values_supported: algorithms,
     token_endpoint_auth_methods_supported: listOf(server, 'token_endpoint_auth_methods_supported', [
@@ -118,7 +122,7 @@ const isUrl = (text: unknown): boolean => typeof text === 'string' && URL.canPar
 
 type Lists = 'id_token_signing_alg_values_supported' | 'token_endpoint_auth_methods_supported';
 
-/** A list of the document, which the library does not look at. @param otherwise where it says nothing (Discovery 1.0 §3) */
+/** Returns a list of the document, which the library does not check. @param otherwise its default (Discovery 1.0 §3) */
 function listOf(server: ServerMetadata, name: Lists, otherwise: string[]): string[] {
   const said: unknown = server[name] ?? otherwise;
   if (!Array.isArray(said)) throw new SsoRefused('malformed', `The ${name} of the discovery document is not a list`);

@@ -27,11 +27,11 @@ import { algorithmsOf, createMetadata } from './metadata.js';
 import { promptOf } from './prompt.js';
 import { asRefusal } from './refusals.js';
 
-/** What is kept of a request until its answer comes. */
+/** What is kept of a request until its response arrives. */
 export interface OidcSecrets extends Record<string, string> {
   nonce: string;
   codeVerifier: string;
-  /** Whether the provider has to say when it has signed the person in; empty: it may leave that out. */
+  /** Whether the provider has to say when it authenticated the person; empty: it may leave that out. */
   authTime: 'required' | '';
 }
 
@@ -47,33 +47,38 @@ export interface BeginOidc {
   state: string;
   loginHint?: string | null;
   forceAuthn?: boolean;
-  /** Whether its own session is not to answer for the person, who wants to be somebody else. */
+  /** Whether the provider is not to reuse its own session, since the person wants to switch accounts. */
   selectAccount?: boolean;
   maxAge?: number | null;
 }
 
-/** Where a provider sends people back to, for each connection its own: answers of two cannot be mixed up (RFC 9700 §4.4.2). */
+/**
+ * Returns the redirect URI, one per connection, so that responses of two providers cannot be mixed up (RFC 9700
+ * §4.4.2).
+ */
 export const callbackUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/callback`;
 
-/** Where a provider sends people back to who have left it. */
+/** Returns the URL to which a provider sends people back after logout. */
 export const signedOutUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/signed-out`;
 
-/** Where a provider itself says that somebody's session there is over. */
+/** Returns the URL at which a provider reports that a session there is over. */
 export const backchannelLogoutUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/backchannel-logout`;
 
 /**
- * In seconds, longer than any session: many providers say when somebody signed in to those alone who ask for an age, as all have to
- * then (OpenID Connect Core §3.1.2.1).
+ * A `max_age` in seconds, longer than any session: many providers only send `auth_time` in answer to a `max_age`, as
+ * all have to then (OpenID Connect Core §3.1.2.1).
  */
 const anyAge = 31_536_000;
 
-/** In characters: a URL that is longer gets nowhere. Without a hint, the client's id tells the provider who asks. */
+/** In characters: longer URLs fail on their way. Without the hint, the client's id tells the provider who asks. */
 const longestHint = 4096;
 
-/** OpenID Connect as its relying party: authorization code flow with PKCE, and an ID token whose signature is checked. */
+/**
+ * OpenID Connect as its relying party: authorization code flow with PKCE, and an ID token whose signature is checked.
+ */
 export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: OidcProtocolDeps) {
   const fetch = guardedFetch(outbound);
   const metadata = createMetadata({ fetch, now });
@@ -91,7 +96,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
     return config;
   }
 
-  /** Everything that goes wrong on the way is a refusal, unless it is a fault of ours. */
+  /** Turns every error on the way into a refusal, except for faults of ours. */
   async function asked<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -101,7 +106,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
   }
 
   return {
-    /** @throws SsoRefused where the provider cannot be asked, or its discovery document is no good */
+    /** Returns the URL of the request. @throws SsoRefused if the provider or its metadata cannot be used */
     begin: (connection: SsoConnection, { state, loginHint = null, maxAge = null, ...wishes }: BeginOidc) =>
       asked(async () => {
         const server = await metadata.of(connection.oidcDiscoveryUrl);
@@ -125,8 +130,8 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
       }),
 
     /**
-     * Takes the code to the provider, and reads what it says of the person.
-     * @param callbackUrl as the browser came to it, with its query
+     * Redeems the code at the provider, and returns what it says about the person.
+     * @param callbackUrl as the browser requested it, with its query
      * @throws SsoRefused
      */
     verify: (
@@ -141,26 +146,26 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           expectedNonce: expects.nonce,
           pkceCodeVerifier: expects.codeVerifier,
           idTokenExpected: true,
-          // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
-          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isRecentEnough`).
+          // Not `maxAge`: the library measures it from now, and people need time between their password and a second
+          // factor. `isRecentEnough` measures the sign-in's age from the time of the request instead.
         });
         const [claims, idToken] = [tokens.claims(), tokens.id_token];
         if (!claims || idToken === undefined) throw new SsoRefused('malformed', 'The provider returned no ID token');
         await assertSignedBy(await keySets.ofJustNow(server.jwks_uri ?? ''), idToken, algorithmsOf(server));
         const lacks = mappedClaims(connection).some((name) => claims[name] === undefined);
-        enableNonRepudiationChecks(config); // of an answer that is signed
+        enableNonRepudiationChecks(config); // for a signed response
         const more =
           lacks && server.userinfo_endpoint ? await fetchUserInfo(config, tokens.access_token, claims.sub) : {};
         const assertion = assertionOf({ ...more, ...claims }, connection, idToken);
-        // OpenID Connect Core §3.1.2.1 has it say that; whether it was asked, the person could change on the way.
+        // OpenID Connect Core §3.1.2.1 requires it; the person could have removed `max_age` from the request.
         if (expects.authTime === 'required' && assertion.authenticatedAt === null)
           throw new SsoRefused('auth_time_missing', 'The provider does not say when the person signed in (auth_time)');
         return assertion;
       }),
 
     /**
-     * Where a browser leaves the provider (OpenID Connect RP-Initiated Logout 1.0 §2); null where it has no place for that.
-     * @throws SsoRefused where the provider cannot be asked, or its discovery document is no good
+     * Returns the URL of the provider's logout (OpenID Connect RP-Initiated Logout 1.0 §2); null if it has none.
+     * @throws SsoRefused if the provider cannot be reached, or its metadata cannot be used
      */
     leave: (
       connection: SsoConnection,
@@ -177,7 +182,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
       }),
 
     /**
-     * Reads what the provider says of its own session.
+     * Checks and reads a logout token of the provider.
      * @throws SsoRefused
      */
     verifyLogout: (connection: SsoConnection, logoutToken: string): Promise<LogoutToken> =>

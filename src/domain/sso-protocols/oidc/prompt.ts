@@ -2,9 +2,9 @@ import type { ServerMetadata } from 'openid-client';
 import { google } from './claims.js';
 
 /**
- * `prompt` of a request (OpenID Connect Core §3.1.2.1). All providers know `login`, which lets somebody else sign in as well; many
- * refuse `select_account` (node-oidc-provider) or do not have it (Keycloak), so that it is asked of those alone that say they
- * have it (Initiating User Registration 1.0 §4.1), and of Google, which has no `login`.
+ * Returns the `prompt` of a request (OpenID Connect Core §3.1.2.1). All providers know `login`, which also lets
+ * somebody else sign in. Many refuse `select_account` (node-oidc-provider) or lack it (Keycloak), so it is sent only to
+ * providers that list it (Initiating User Registration 1.0 §4.1), and to Google, which has no `login`.
  */
 export function promptOf(
   server: Pick<ServerMetadata, 'issuer'> & { prompt_values_supported?: unknown },

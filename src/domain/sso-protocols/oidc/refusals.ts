@@ -8,7 +8,9 @@ import { OutboundError } from '../../../platform/outbound/errors.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
 import { providerMessage } from '../provider-message.js';
 
-/** What the library, or the network, has against an answer, as a refusal of ours. Anything else is a fault, and thrown on. */
+/**
+ * Turns an error of the library or the network into a refusal. Any other error is a fault, and is returned as it is.
+ */
 export function asRefusal(error: unknown): Error {
   if (error instanceof SsoRefused) return error;
   const outbound = causes(error).find((cause) => cause instanceof OutboundError);
@@ -27,7 +29,7 @@ const causes = (error: unknown): unknown[] => {
   return found;
 };
 
-/** RFC 6749 §4.1.2.1 allows more; what comes by way of the browser is shown only where it looks like a code. */
+/** RFC 6749 §4.1.2.1 allows more characters; what comes through the browser is shown only if it looks like a code. */
 const named = (code: string): string => (/^[a-z_]{1,60}$/.test(code) ? code : 'an error');
 
 function ofNetwork(outbound: OutboundError, cause: unknown): SsoRefused {
@@ -35,7 +37,7 @@ function ofNetwork(outbound: OutboundError, cause: unknown): SsoRefused {
   return new SsoRefused(code, `The provider could not be reached: ${outbound.message}`, { cause });
 }
 
-/** The token endpoint's own words (RFC 6749 §5.2). */
+/** An error response of the token endpoint (RFC 6749 §5.2). */
 function ofBody(error: ResponseBodyError): SsoRefused {
   const isClient = error.error === 'invalid_client' || error.error === 'unauthorized_client';
   if (!isClient) return answeredWith(error);
@@ -52,7 +54,7 @@ const answeredWith = (error: ResponseBodyError | AuthorizationResponseError): Ss
     { cause: error },
   );
 
-/** What is wrong with a token, by the claim that the library finds fault with. */
+/** The refusal of a token, by the claim that the library rejects. */
 export const claimRefusals: Readonly<Record<string, SsoRefusal>> = {
   iss: 'issuer_mismatch',
   aud: 'audience_mismatch',
@@ -76,7 +78,7 @@ const texts: Partial<Record<SsoRefusal, string>> = {
   malformed: 'The response does not conform to OpenID Connect',
   provider_unreachable: 'The provider did not respond as expected',
 };
-/** What is wrong with an answer, in words. */
+/** Returns a refusal with its message. */
 export const refused = (code: SsoRefusal, cause: unknown): SsoRefused =>
   new SsoRefused(code, texts[code] ?? 'The response is not accepted', { cause });
 
@@ -96,7 +98,7 @@ function ofLibrary(error: ClientError): SsoRefused {
   return refused(found?.[1] ?? 'malformed', error);
 }
 
-/** What the library says in words alone. */
+/** Errors that the library tells apart only by their messages. */
 const sayings: readonly (readonly [RegExp, SsoRefusal])[] = [
   [/"alg" header/, 'algorithm_refused'],
   [/signature verification/, 'signature_invalid'],
@@ -108,7 +110,7 @@ const sayings: readonly (readonly [RegExp, SsoRefusal])[] = [
   [/"exp"/, 'expired'],
 ];
 
-/** Beside the error, or in what caused it: which claim it is about. */
+/** Returns which claim an error is about; the error or one of its causes names it. */
 function detailsOf(error: ClientError): { claim?: string } {
   for (const { cause } of causes(error) as Error[]) {
     const claim = (cause as { claim?: unknown } | undefined)?.claim;

@@ -3,10 +3,12 @@ import type { SsoRefusal } from '../assertion.js';
 
 const kindsOfKey = [errors.JWSSignatureVerificationFailed, errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys];
 
-/** Whether what is wrong with a token is that none of the keys has signed it. */
+/** Returns whether an error means that none of the keys has signed the token. */
 export const isOfKey = (error: unknown): boolean => kindsOfKey.some((kind) => error instanceof kind);
 
-/** What jose has against a token's signature or form; null for a fault, or for the refusal of whoever looked for keys. */
+/**
+ * Returns jose's objection to a token's signature or form; null for a fault, or for a refusal from fetching the keys.
+ */
 export function refusalOfSignature(error: unknown): SsoRefusal | null {
   if (isOfKey(error)) return 'signature_invalid';
   if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported) return 'algorithm_refused';

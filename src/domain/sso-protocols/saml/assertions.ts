@@ -11,22 +11,22 @@ import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml } = samlNamespaces;
 const bearer = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
-/** How old an answer may be that nobody asked for: no request bounds it, so that its own dates must not reach further. */
+/** The greatest age of an unsolicited response: no request limits it, so its own dates must not reach further. */
 const unsolicitedMs = minutes(10);
 
-/** What an assertion is held against. */
+/** What an assertion is checked against. */
 export interface Expected {
   connection: SsoConnection;
   provider: SamlProvider;
   serviceProvider: ServiceProvider;
-  /** The `ID` of our AuthnRequest; null where nobody asked (SAML 2.0 Profiles §4.1.5). */
+  /** The `ID` of our AuthnRequest; null for an unsolicited response (SAML 2.0 Profiles §4.1.5). */
   inResponseTo: string | null;
   now: Date;
 }
 
 /**
- * Reads an assertion whose signature has been verified already, and checks what it says of itself (SAML 2.0 Profiles
- * §4.1.4.2 and §4.1.4.3, Core §2.5).
+ * Reads an assertion whose signature is verified already, and checks its contents (SAML 2.0 Profiles §4.1.4.2 and
+ * §4.1.4.3, Core §2.5).
  * @param assertion read from the signed bytes, and from nothing else
  * @throws SsoRefused
  */
@@ -80,7 +80,7 @@ export function assertIssuer(issuer: XmlElement | null, provider: SamlProvider):
 
 function assertConditions(conditions: XmlElement | null, { serviceProvider, now }: Expected): void {
   const restrictions = conditions ? childrenOf(conditions, saml, 'AudienceRestriction') : [];
-  // Each restriction must hold, and any of its audiences will do (Core §2.5.1.4).
+  // Each restriction must hold; one matching audience is enough for it (Core §2.5.1.4).
   const meant = restrictions.every((restriction) =>
     childrenOf(restriction, saml, 'Audience').some(({ text }) => text.trim() === serviceProvider.entityId),
   );
@@ -94,7 +94,7 @@ function assertConditions(conditions: XmlElement | null, { serviceProvider, now 
   assertInTime(conditions, now);
 }
 
-/** Until when the confirmation holds that fits. Where none does, the reason is that of the first bearer's. */
+/** Returns the end of the first confirmation that is valid. If none is, throws the first refusal of a bearer one. */
 function assertConfirmed(subject: XmlElement, expected: Expected): Date {
   const refusals: SsoRefused[] = [];
   for (const confirmation of childrenOf(subject, saml, 'SubjectConfirmation')) {
@@ -120,7 +120,7 @@ function confirmedBy(data: XmlElement | null, { serviceProvider, inResponseTo, n
   return until;
 }
 
-/** @throws SsoRefused unless it answers our request, or none where none was made */
+/** @throws SsoRefused unless it answers our request, or, if there was none, no request */
 export function assertInResponseTo({ attributes, name }: XmlElement, inResponseTo: string | null): void {
   if ((attributes.get('InResponseTo') ?? null) !== inResponseTo) {
     throw new SsoRefused(

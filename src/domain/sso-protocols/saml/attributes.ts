@@ -4,10 +4,10 @@ import { childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml } = samlNamespaces;
 
-/** More than any person has; what is sent is kept for minutes, sealed. */
+/** More than any person has; attributes are kept for minutes, sealed. */
 const limits = { names: 200, values: 1_000, length: 4_096 };
 
-/** What providers call an address where nobody has told them otherwise. */
+/** Providers' default names for the attribute with the address. */
 const addressNames = [
   'email',
   'mail',
@@ -18,7 +18,7 @@ const addressNames = [
   'http://schemas.xmlsoap.org/claims/EmailAddress',
 ];
 
-/** Every attribute by its name, with all its values, in order (Core §2.7.3). @throws SsoRefused `too_large` */
+/** Returns every attribute by name, with all values in order (Core §2.7.3). @throws SsoRefused `too_large` */
 export function attributesOf(assertion: XmlElement): Record<string, string[]> {
   const found = new Map<string, string[]>();
   let values = 0;
@@ -36,10 +36,10 @@ export function attributesOf(assertion: XmlElement): Record<string, string[]> {
   }
   if (found.size > limits.names || values > limits.values)
     throw new SsoRefused('too_large', 'It has too many attributes');
-  return Object.fromEntries(found); // defines each, so that no name means something else
+  return Object.fromEntries(found); // defines own properties, so that no name is special
 }
 
-/** The address of the person: from the mapped attribute, else from one that is usually called so, else from the NameID. */
+/** Returns the person's address: from the mapped attribute, else from one with a usual name, else from the NameID. */
 export function addressOf(
   { value, format }: NameId,
   attributes: Readonly<Record<string, readonly string[]>>,

@@ -1,4 +1,4 @@
-/** What a context class says of how somebody proved who they are, in the words of RFC 8176. */
+/** The authentication methods that a context class implies, as RFC 8176 values. */
 const methods: Readonly<Record<string, readonly string[]>> = {
   'urn:oasis:names:tc:SAML:2.0:ac:classes:Password': ['pwd'],
   'urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport': ['pwd'],
@@ -15,10 +15,10 @@ const methods: Readonly<Record<string, readonly string[]>> = {
   'http://schemas.microsoft.com/claims/multipleauthn': ['mfa'],
 };
 
-/** Entra ID and AD FS say it in an attribute, beside a context class that stays the same. */
+/** The attribute in which Entra ID and AD FS send the methods; their context class does not change. */
 const methodsAttribute = 'http://schemas.microsoft.com/claims/authnmethodsreferences';
 
-/** RFC 8176 of an assertion; nothing where its provider says nothing that is known here. */
+/** Returns the RFC 8176 values of an assertion; none if its provider sends nothing that is known here. */
 export function amrOfContext(
   contextClass: string | null,
   attributes: Readonly<Record<string, readonly string[]>>,

@@ -1,5 +1,5 @@
-/** A certificate in PEM (RFC 7468 §5), wherever it stands in a text. */
+/** Matches a certificate in PEM (RFC 7468 §5), anywhere in a text. */
 export const certificatePattern = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 
-/** The certificates of a text, which may hold several behind each other. */
+/** Returns the certificates of a text, which may contain several. */
 export const certificatesIn = (text: string): string[] => text.match(certificatePattern) ?? [];

@@ -3,14 +3,14 @@ import { samlNamespaces } from './xml.js';
 
 const { signature: dsig, encryption: xenc, encryption11: xenc11 } = samlNamespaces;
 
-/** How an assertion is encrypted by a key of its own (XML Encryption 1.1 §5.2). */
+/** The cipher that encrypts an assertion with a key of its own (XML Encryption 1.1 §5.2). */
 export interface ContentCipher {
   name: 'aes-128-gcm' | 'aes-256-gcm' | 'aes-128-cbc' | 'aes-256-cbc';
-  /** Whether whoever changes it is noticed: what is not may only be opened where a signature says that nobody has. */
+  /** Whether it detects changes. Otherwise it is only decrypted if a signature proves that nothing was changed. */
   isAuthenticated: boolean;
 }
 
-/** Those that are opened here, by the URIs of their algorithms. */
+/** The supported ciphers, by the URIs of their algorithms. */
 export const contentCiphers: ReadonlyMap<string, ContentCipher> = new Map<string, ContentCipher>([
   [`${xenc11}aes256-gcm`, { name: 'aes-256-gcm', isAuthenticated: true }],
   [`${xenc11}aes128-gcm`, { name: 'aes-128-gcm', isAuthenticated: true }],
@@ -18,10 +18,10 @@ export const contentCiphers: ReadonlyMap<string, ContentCipher> = new Map<string
   [`${xenc}aes128-cbc`, { name: 'aes-128-cbc', isAuthenticated: false }],
 ]);
 
-/** RSA-OAEP of RFC 8017 §7.1 with that hash, in the label as in its mask. */
+/** The hash of RSA-OAEP (RFC 8017 §7.1), for the label and for the mask. */
 export type OaepHash = 'sha1' | 'sha256' | 'sha512';
 
-/** As XML Encryption 1.1 §5.5.2 writes it: the digest and the mask generation function, which have to be of one hash. */
+/** By digest in XML Encryption 1.1 §5.5.2, with the mask generation function, which has to be of the same hash. */
 export const oaepHashes: ReadonlyMap<string, { hash: OaepHash; mask: string }> = new Map([
   [`${dsig}sha1`, { hash: 'sha1', mask: `${xenc11}mgf1sha1` }],
   [`${xenc}sha256`, { hash: 'sha256', mask: `${xenc11}mgf1sha256` }],
@@ -31,8 +31,8 @@ export const oaepHashes: ReadonlyMap<string, { hash: OaepHash; mask: string }> =
 const [gcmIv, gcmTag, cbcBlock] = [12, 16, 16];
 
 /**
- * What was encrypted, by the key that was encrypted for ours.
- * @throws Error for whatever reason: nobody may learn which
+ * Decrypts the content with its key, which was encrypted to ours.
+ * @throws Error for any failure: nobody may learn which
  */
 export function decrypt(
   cipher: ContentCipher,
@@ -42,14 +42,14 @@ export function decrypt(
   return cipher.isAuthenticated ? fromGcm(cipher.name, opened, content) : fromCbc(cipher.name, opened, content);
 }
 
-/** The initialization vector, what is encrypted, and the whole tag behind it (§5.2.4): a shorter one is easier to hit. */
+/** Content: the initialization vector, the ciphertext and the whole tag (§5.2.4); a shorter tag is easier to forge. */
 function fromGcm(name: ContentCipher['name'], key: Buffer, content: Buffer): Buffer {
   const decipher = createDecipheriv(name as 'aes-128-gcm', key, content.subarray(0, gcmIv), { authTagLength: gcmTag });
   decipher.setAuthTag(content.subarray(-gcmTag));
   return Buffer.concat([decipher.update(content.subarray(gcmIv, -gcmTag)), decipher.final()]);
 }
 
-/** The last byte says how many were added, and the others of them may be anything (§5.2.3). */
+/** The last byte is the length of the padding, whose other bytes are arbitrary (§5.2.3). */
 function fromCbc(name: ContentCipher['name'], key: Buffer, content: Buffer): Buffer {
   const decipher = createDecipheriv(name, key, content.subarray(0, cbcBlock)).setAutoPadding(false);
   const padded = Buffer.concat([decipher.update(content.subarray(cbcBlock)), decipher.final()]);

@@ -8,26 +8,26 @@ const { assertion: saml, signature: dsig, encryption: xenc, encryption11: xenc11
 const [oaepMgf1p, oaep] = [`${xenc}rsa-oaep-mgf1p`, `${xenc11}rsa-oaep`];
 const mask1 = `${xenc11}mgf1sha1`;
 
-/** Who opens it. */
+/** How to open an encrypted assertion. */
 export interface Opening {
   privateKey: KeyObject;
   /** Our name, as one of several recipients. */
   entityId: string;
-  /** Whether it was read from what the provider has signed. */
+  /** Whether it was read from bytes that the provider has signed. */
   isSigned: boolean;
   maxLength: number;
 }
 
-/** An assertion as it was encrypted, and the text that it was read from. */
+/** A decrypted assertion, and the text that it was read from. */
 export interface Opened {
   text: string;
   element: XmlElement;
 }
 
 /**
- * Opens an EncryptedAssertion (SAML 2.0 Core §2.3.4 and §6, XML Encryption 1.1). Anybody can encrypt to us, so that this says nothing of whom
- * it is from. What can be seen without our key is refused with its own words, before that is used; whatever fails by it is one and
- * the same `decryption_failed`.
+ * Decrypts an EncryptedAssertion (SAML 2.0 Core §2.3.4 and §6, XML Encryption 1.1). Anybody can encrypt to us, so this
+ * does not prove its origin. Faults that are visible without our key have refusals of their own, before the key is
+ * used; all failures after that are the same `decryption_failed`.
  * @throws SsoRefused `algorithm_refused`, `malformed`, `decryption_failed`
  */
 export function openAssertion(encrypted: XmlElement, { privateKey, entityId, isSigned, maxLength }: Opening): Opened {
@@ -48,7 +48,7 @@ export function openAssertion(encrypted: XmlElement, { privateKey, entityId, isS
   return { text, element };
 }
 
-/** Of several keys, the one that is for us by name; or the only one that is for nobody by name. */
+/** Returns the key that names us as its recipient, or else the only one that names nobody. */
 function keyFor(encrypted: XmlElement, data: XmlElement, entityId: string): XmlElement {
   const info = childOf(data, dsig, 'KeyInfo');
   const methods = info ? childrenOf(info, dsig, 'RetrievalMethod') : [];

@@ -1,4 +1,4 @@
-/** The library, loaded with the first message that it writes: 0.1 s that only a process that meets SAML has to pay. */
+/** Loads the library with the first message that it writes, since the 0.1 s concern only processes that use SAML. */
 export const loadLibrary = () => import('@node-saml/node-saml');
-/** What verifies signatures under it; likewise. */
+/** Likewise loads the library below it that verifies signatures. */
 export const loadSignatures = () => import('xml-crypto');

@@ -15,18 +15,18 @@ import { assertInTime, assertPast, instantOf } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml, protocol } = samlNamespaces;
-/** How old a LogoutRequest may be that does not say itself until when it is good. */
+/** The greatest age of a LogoutRequest without a NotOnOrAfter. */
 const lifeMs = minutes(5);
 
-/** Whose session at the provider has ended. */
+/** The session at the provider that has ended. */
 export interface LogoutRequest {
-  /** Of the message, for its answer. */
+  /** The id of the message, for the response. */
   id: string;
-  /** As `Assertion.subject` names the person; null: whoever has the session, where the NameID is transient. */
+  /** The person, as `Assertion.subject`; null for a transient NameID: the person to whom the session belongs. */
   subject: string | null;
-  /** Which of their sessions, as `Assertion.sessionIndex`; none: all. */
+  /** Their sessions that have ended, as `Assertion.sessionIndex`; empty: all. */
   sessionIndexes: string[];
-  /** The message works once, and until when it could be tried. */
+  /** The message works once; its id, and until when it could be replayed. */
   once: { id: string; until: Date };
 }
 
@@ -40,8 +40,8 @@ interface Sending {
 }
 
 /**
- * Checks a provider's LogoutRequest (SAML 2.0 Profiles §4.4.4.1, Core §3.7.1): signed, from the connection's provider, to us
- * and of now.
+ * Checks a provider's LogoutRequest (SAML 2.0 Profiles §4.4.4.1, Core §3.7.1): it is signed, from the connection's
+ * provider, addressed to us, and current.
  * @throws SsoRefused
  */
 export async function verifyLogoutRequest(
@@ -78,8 +78,8 @@ export async function verifyLogoutRequest(
 }
 
 /**
- * Where a browser takes our answer to a LogoutRequest; null where the provider has no place for it.
- * @param relayState of the request; goes back as it came
+ * Returns the URL that takes our response to a LogoutRequest to the provider; null if the provider has no logout URL.
+ * @param relayState of the request; it is sent back unchanged
  */
 export async function logoutResponseUrl(
   connection: SsoConnection,
@@ -93,19 +93,19 @@ export async function logoutResponseUrl(
   return signedUrl(url, connection, sending.key.privateKey);
 }
 
-/** Somebody who leaves their provider: the row of whom it is, and the RelayState. */
+/** A logout at the provider: the id of its row, the RelayState, and the provider's session. */
 export interface Leaving {
   logoutId: string;
   state: string;
   handle: Extract<ProviderHandle, { protocol: 'saml' }>;
 }
 
-/** Of the row in `sso_logouts`. */
+/** @param logoutId of the row in `sso_logouts` */
 const messageIdOf = (logoutId: string): string => `_${logoutId}`;
 
 /**
- * The URL that takes a browser to the provider with a signed LogoutRequest (SAML 2.0 Profiles §4.4.3.1, by redirect); null
- * where the provider has no place for it.
+ * Returns the URL that takes a browser to the provider with a signed LogoutRequest (SAML 2.0 Profiles §4.4.3.1, by
+ * redirect); null if the provider has no logout URL.
  * @throws SsoRefused `configuration_incomplete`
  */
 export async function logoutRequestUrl(
@@ -127,8 +127,8 @@ export async function logoutRequestUrl(
 }
 
 /**
- * Checks a provider's LogoutResponse (SAML 2.0 Profiles §4.4.4.2, Core §3.7.2): signed, from the connection's provider, to us,
- * of now, in answer to our request, and that the person is out.
+ * Checks a provider's LogoutResponse (SAML 2.0 Profiles §4.4.4.2, Core §3.7.2): it is signed, from the connection's
+ * provider, addressed to us, current, in response to our request, and says that the logout succeeded.
  * @throws SsoRefused
  */
 export async function verifyLogoutResponse(
@@ -147,7 +147,7 @@ export async function verifyLogoutResponse(
   assertSuccess(response);
 }
 
-/** A signed message names where it was sent (Bindings §3.4.5.2 and §3.5.5.2). */
+/** Checks the destination, which a signed message has to name (Bindings §3.4.5.2 and §3.5.5.2). */
 function assertSentTo(sloUrl: string, { attributes }: XmlElement): void {
   if (attributes.get('Destination') === sloUrl) return;
   throw new SsoRefused('destination_mismatch', `Its Destination is not ${sloUrl}`);

@@ -17,29 +17,29 @@ import { XmlRefused } from './xml.js';
 
 export interface SamlProtocolDeps {
   baseUrl: string;
-  /** Made where it is first asked for. */
+  /** Returns the connection's key, which is created on first use. */
   keyOf: (connection: SsoConnection) => Promise<ServiceProviderKey>;
   now: () => Date;
 }
 
-/** SAML 2.0 as a service provider. It knows messages and keys, and neither rows nor HTTP. */
+/** SAML 2.0 as a service provider. It handles messages and keys, but neither rows nor HTTP. */
 export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
   return {
-    /** Where to send a browser that is to sign in. @throws SsoRefused */
+    /** Returns the URL that takes a browser to the provider for a sign-in. @throws SsoRefused */
     async begin(connection: SsoConnection, request: RequestToSend): Promise<{ url: string; secrets: null }> {
       const url = await authnRequestUrl(connection, request, { baseUrl, key: await keyOf(connection) });
       return { url, secrets: null };
     },
 
-    /** What the provider's answer says, if every check lets it. @throws SsoRefused */
+    /** Returns what the provider's response says, after all checks. @throws SsoRefused */
     verify: (connection: SsoConnection, response: ResponseToVerify): Promise<Assertion> =>
       refusing(() => verifyResponse(connection, response, { baseUrl, keyOf, now: now() })),
 
-    /** Whose session has ended at the provider. @throws SsoRefused */
+    /** Returns which session has ended at the provider. @throws SsoRefused */
     verifyLogout: (connection: SsoConnection, message: LogoutMessage): Promise<LogoutRequest> =>
       refusing(() => verifyLogoutRequest(connection, message, { baseUrl, now: now() })),
 
-    /** Where the browser takes our answer to it; null where the provider has no place for one. */
+    /** Returns the URL that takes our response to the provider; null if it has no logout URL. */
     async answerLogout(
       connection: SsoConnection,
       answered: { id: string; relayState: string | null },
@@ -47,16 +47,16 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
       return logoutResponseUrl(connection, answered, { baseUrl, key: await keyOf(connection) });
     },
 
-    /** Where a browser leaves the provider; null where it has no place for that. @throws SsoRefused */
+    /** Returns the URL of the logout at the provider; null if it has none. @throws SsoRefused */
     async leave(connection: SsoConnection, leaving: Leaving): Promise<string | null> {
       return logoutRequestUrl(connection, leaving, { baseUrl, key: await keyOf(connection) });
     },
 
-    /** Whether the provider's answer says that the person has left. @throws SsoRefused if not */
+    /** Checks that the provider's response says that the logout succeeded. @throws SsoRefused if not */
     verifyLeft: (connection: SsoConnection, logoutId: string, message: LogoutMessage): Promise<void> =>
       refusing(() => verifyLogoutResponse(connection, message, { logoutId, baseUrl, now: now() })),
 
-    /** What the provider imports about us, in XML. @throws SsoRefused where the connection was deleted meanwhile */
+    /** Returns our metadata for the provider, in XML. @throws SsoRefused if the connection was deleted meanwhile */
     async metadataOf(connection: SsoConnection, wanted: MetadataWanted = {}): Promise<string> {
       const { certificate } = await keyOf(connection);
       return serviceProviderMetadata(connection, samlServiceProviderOf(baseUrl, connection.id), certificate, wanted);

@@ -6,27 +6,27 @@ const { metadata: md, protocol, signature: dsig } = samlNamespaces;
 const redirect = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
 const maxLength = 1024 * 1024;
 
-/** The fields of a connection that a provider's metadata fills. */
+/** The fields of a connection that come from a provider's metadata. */
 export interface SamlSettings {
   samlEntityId: string;
-  /** Of the HTTP-Redirect binding. */
+  /** Its URL for the HTTP-Redirect binding. */
   samlSsoUrl: string;
   samlSloUrl: string | null;
-  /** Every signing certificate in PEM, one behind the other. */
+  /** All signing certificates in PEM, one after the other. */
   samlSigningCert: string;
   samlNameIdFormat: string | null;
 }
 
-/** What to do about a document that is too much: mostly it is a whole federation's. */
+/** Advice for a document that is too large or describes several providers: mostly it is that of a whole federation. */
 export const sendOne = 'send the metadata of one identity provider';
 
-/** Metadata that is not taken. The message is for whoever imports it. */
+/** Metadata that is refused. The message is for the person who imports it. */
 export class MetadataRefused extends Error {}
 
 /**
  * Reads the metadata of an identity provider (SAML 2.0 Metadata §2): one EntityDescriptor, or an EntitiesDescriptor in
- * which only one has an IDPSSODescriptor. A signature on it is not asked for: whoever sends it may change the connection
- * anyway, and what is fetched comes by https.
+ * which only one has an IDPSSODescriptor. It needs no signature: the person who sends it may change the connection
+ * anyway, and fetched documents come over https.
  * @throws MetadataRefused
  */
 export function parseMetadata(xml: string, now: Date): SamlSettings {
@@ -81,7 +81,7 @@ function assertCurrent({ attributes }: XmlElement, now: Date): void {
   if (until <= now.getTime()) throw new MetadataRefused(`It was valid until ${new Date(until).toISOString()}`);
 }
 
-/** Where that service takes messages by redirect; of several the first, as the provider has ordered them. */
+/** Returns a service's URL for the redirect binding; of several the first, as ordered by the provider. */
 function locationOf(role: XmlElement, service: string): string | null {
   const endpoint = childrenOf(role, md, service).find(({ attributes }) => attributes.get('Binding') === redirect);
   const location = endpoint?.attributes.get('Location')?.trim();
@@ -91,7 +91,7 @@ function locationOf(role: XmlElement, service: string): string | null {
   return location;
 }
 
-/** A key without a use is for signing too (Metadata §2.4.1.1). */
+/** Returns the signing certificates; a key without a use is for signing, too (Metadata §2.4.1.1). */
 function signingCertificatesOf(role: XmlElement): string {
   const texts = childrenOf(role, md, 'KeyDescriptor')
     .filter(({ attributes }) => (attributes.get('use') ?? 'signing') === 'signing')
@@ -118,7 +118,9 @@ function pemOf(base64: string): string {
   return certificate.toString().trim();
 }
 
-/** Of what it offers, what lasts longest and says most. Nothing is asked for where it offers neither. */
+/**
+ * Returns the best format on offer: the persistent one, else the address. Null, to request none, if it offers neither.
+ */
 function formatOf(role: XmlElement): string | null {
   const offered = childrenOf(role, md, 'NameIDFormat').map(({ text }) => text.trim());
   return [nameIdFormats.persistent, nameIdFormats.email].find((format) => offered.includes(format)) ?? null;

@@ -4,7 +4,7 @@ import { loadLibrary } from './library.js';
 import { providerOf, samlServiceProviderOf } from './settings.js';
 import { signedUrl } from './signed-url.js';
 
-/** The key that signs a connection's messages, and that its provider may encrypt to. */
+/** The key that signs a connection's messages, and to which its provider may encrypt. */
 export interface ServiceProviderKey {
   privateKey: KeyObject;
   /** In PEM. */
@@ -12,16 +12,19 @@ export interface ServiceProviderKey {
 }
 
 export interface RequestToSend {
-  /** Of the row in `sso_requests`; the message's `ID` is this after an underscore. */
+  /** The id of the row in `sso_requests`; the message's `ID` is an underscore and this. */
   requestId: string;
-  /** The RelayState, which comes back with the answer: a secret that works once, at most 80 bytes (SAML 2.0 Bindings §3.4.3). */
+  /**
+   * The RelayState, which the response returns: a secret that works once, at most 80 bytes (SAML 2.0 Bindings §3.4.3).
+   */
   state: string;
-  /** That the person proves anew who they are, also where the connection does not ask it of everybody. */
+  /** Whether the person has to authenticate anew, even if the connection does not require it of everybody. */
   forceAuthn?: boolean;
 }
 
 /**
- * The URL that takes a browser to the provider with a signed AuthnRequest (SAML 2.0 Bindings §3.4, Core §3.4.1).
+ * Returns the URL that takes a browser to the provider with a signed AuthnRequest (SAML 2.0 Bindings §3.4, Core
+ * §3.4.1).
  * @throws SsoRefused `configuration_incomplete`
  */
 export async function authnRequestUrl(
@@ -39,7 +42,7 @@ export async function authnRequestUrl(
     entryPoint: provider.ssoUrl,
     identifierFormat: connection.samlNameIdFormat,
     forceAuthn: forceAuthn || connection.forceAuthn,
-    // How people prove themselves is the provider's business: several refuse every request that asks for passwords.
+    // The provider decides on the method: several refuse every request that asks for passwords.
     disableRequestedAuthnContext: true,
     generateUniqueId: () => `_${requestId}`,
   });

@@ -14,7 +14,7 @@ import { childOf, everyElement, readXml, samlNamespaces, type XmlElement } from 
 const { assertion: saml, protocol } = samlNamespaces;
 const success = 'urn:oasis:names:tc:SAML:2.0:status:Success';
 const invalidNameIdPolicy = 'urn:oasis:names:tc:SAML:2.0:status:InvalidNameIDPolicy';
-/** In characters. Hundreds of groups fit; what is bigger is not read at all. */
+/** In characters. Hundreds of groups fit; larger responses are not read at all. */
 const maxLength = 256 * 1024;
 
 export interface ResponseToVerify {
@@ -23,17 +23,17 @@ export interface ResponseToVerify {
   expects: { requestId: string | null };
 }
 
-/** What is needed to check one. */
+/** What is needed to check a response. */
 export interface Receiving {
   baseUrl: string;
-  /** The key that answers may be encrypted to; asked for only where one is. */
+  /** Returns the key to which responses may be encrypted; called only for such a response. */
   keyOf: (connection: SsoConnection) => Promise<ServiceProviderKey>;
   now: Date;
 }
 
 /**
- * Checks a provider's answer (SAML 2.0 Profiles §4.1.4.3). What could be read in two ways is refused before any signature is
- * verified, and everything that is believed afterwards is read from the bytes that were signed.
+ * Checks a provider's response (SAML 2.0 Profiles §4.1.4.3). Anything that could be read in two ways is refused before
+ * a signature is verified, and everything that is trusted afterwards is read from the bytes that were signed.
  * @throws SsoRefused
  */
 export async function verifyResponse(
@@ -77,8 +77,9 @@ function assertIdpInitiatedAllowed({ samlAllowIdpInitiated }: SsoConnection): vo
 }
 
 /**
- * What came encrypted, as it was signed: itself, or in the message around it, which is verified before anything in it is decrypted.
- * @param message as it was signed; null where it was not
+ * Returns the decrypted assertion, as it was signed: by itself, or in the message around it, which is verified before
+ * anything in it is decrypted.
+ * @param message as it was signed; null if it was not
  */
 async function decryptedAssertion(
   { response, message }: { response: XmlElement; message: XmlElement | null },
@@ -102,8 +103,8 @@ async function decryptedAssertion(
 }
 
 /**
- * Whether the provider itself has said what is refused here, to this request: else whoever has posted it did, who may well have
- * a signed answer of theirs from before, or an envelope of their own around a new one.
+ * Marks a refusal with whether the provider itself sent what is refused, in response to this request. Otherwise it is
+ * the word of the person who posted it, who may have an earlier signed response, or a forged envelope around a new one.
  */
 function saidByProvider<T>(isSigned: boolean, read: () => T): T {
   try {
@@ -120,7 +121,7 @@ const answers = (assertion: XmlElement, inResponseTo: string | null): boolean =>
       name === 'SubjectConfirmationData' && (attributes.get('InResponseTo') ?? null) === inResponseTo,
   );
 
-/** @throws SsoRefused unless its Status says that it was done (Core §3.2.2.1) */
+/** @throws SsoRefused unless its Status is success (Core §3.2.2.1) */
 export function assertSuccess(response: XmlElement): void {
   const status = childOf(response, protocol, 'Status');
   const code = status && childOf(status, protocol, 'StatusCode');
@@ -146,12 +147,12 @@ function assertSigned(signed: Signed, wantAssertionsSigned: boolean): void {
   );
 }
 
-/** What the response says of itself; where only its assertion is signed, this only finds mistakes. */
+/** Checks the response around the assertion. If only the assertion is signed, this finds mistakes, but not attacks. */
 function assertEnvelope(response: XmlElement, signed: Signed, expected: Expected): void {
   const issuer = childOf(response, saml, 'Issuer');
   if (issuer) assertIssuer(issuer, expected.provider);
   const destination = response.attributes.get('Destination');
-  // Bindings §3.5.5.2: a signed message names where it was sent.
+  // Bindings §3.5.5.2: a signed message has to name its destination.
   if (destination === undefined ? signed.message : destination !== expected.serviceProvider.acsUrl) {
     throw new SsoRefused('destination_mismatch', `Its Destination is not ${expected.serviceProvider.acsUrl}`);
   }

@@ -7,8 +7,8 @@ const bindings = 'urn:oasis:names:tc:SAML:2.0:bindings';
 const { signature: dsig, encryption: xenc, encryption11: xenc11 } = samlNamespaces;
 
 /**
- * What we would rather have of what `openAssertion` takes, first what is best (SAML 2.0 Metadata §2.4.1.1): AES-CBC only if a provider
- * knows no better.
+ * The methods of `openAssertion` that we prefer, best first (SAML 2.0 Metadata §2.4.1.1). AES-CBC is not listed: it is
+ * for providers that know nothing better.
  */
 const encryptionMethods = [
   `<EncryptionMethod Algorithm="${xenc11}aes256-gcm"/>`,
@@ -18,13 +18,13 @@ const encryptionMethods = [
 ];
 
 export interface MetadataWanted {
-  /** Whether it names our key to encrypt to as well: many a provider encrypts as soon as it finds one. */
+  /** Whether it includes our encryption key, too: many providers encrypt as soon as they find one. */
   encryption?: boolean;
 }
 
 /**
- * What a provider imports to know the connection (SAML 2.0 Metadata §2.4.4).
- * @param certificate in PEM, of the key that signs our messages, and that answers may be encrypted to
+ * Returns the metadata that a provider imports for the connection (SAML 2.0 Metadata §2.4.4).
+ * @param certificate in PEM, of the key that signs our messages, and to which responses may be encrypted
  */
 export function serviceProviderMetadata(
   { samlNameIdFormat, samlWantAssertionsSigned }: SsoConnection,

@@ -2,7 +2,7 @@ import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { SsoRefused } from '../assertion.js';
 import { certificatesIn } from './certificates.js';
 
-/** Where a connection's messages go, and who it is to its provider (SAML 2.0 Metadata §2.4.4). */
+/** The URLs of a connection's messages, and its name for the provider (SAML 2.0 Metadata §2.4.4). */
 export interface ServiceProvider {
   entityId: string;
   acsUrl: string;
@@ -15,11 +15,11 @@ export const samlServiceProviderOf = (baseUrl: string, connectionId: string): Se
   sloUrl: `${baseUrl}/sso/saml/${connectionId}/slo`,
 });
 
-/** What a connection must have before anybody is sent to its provider. */
+/** What a connection needs before people can be sent to its provider. */
 export interface SamlProvider {
   entityId: string;
   ssoUrl: string;
-  /** In PEM, each by itself: the provider may be changing its key. */
+  /** In PEM; several while the provider changes its key. */
   certificates: string[];
 }
 

@@ -3,7 +3,7 @@ import { childOf, childrenOf, everyElement, samlNamespaces, type XmlElement } fr
 
 const { assertion, protocol, signature: dsig } = samlNamespaces;
 
-/** What signs a SAML message here. Nothing with SHA-1, and nothing symmetric. */
+/** The accepted signature algorithms of SAML messages: none with SHA-1, and none symmetric. */
 const signatureMethods = new Set([
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512',
@@ -14,16 +14,16 @@ const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 const canonicalizations = new Set([exclusive, 'http://www.w3.org/TR/2001/REC-xml-c14n-20010315']);
 const transforms = new Set([exclusive, 'http://www.w3.org/2000/09/xmldsig#enveloped-signature']);
 
-/** Which parts of a message a signature is on. Whether it is right is asked afterwards. */
+/** Which parts of a message have a signature. Whether it is valid is checked later. */
 export interface Signed {
   message: boolean;
   assertion: boolean;
 }
 
 /**
- * Refuses every message whose signature could be about anything but the element that it stands in: signatures elsewhere,
- * several, of another element, of an id that is there twice, with an algorithm or a transformation that SAML 2.0 Core §5.4
- * does not know. What an XML signature wrapping attack moves around has no place here.
+ * Refuses every message whose signature could cover anything but the element that contains it: signatures elsewhere,
+ * several, of another element, of a duplicate id, or with an algorithm or a transformation that SAML 2.0 Core §5.4 does
+ * not define. This leaves no room for XML signature wrapping attacks, which move elements around.
  * @param root the message
  * @param signable the message, and its assertion if it has one
  * @throws SsoRefused
@@ -51,7 +51,7 @@ function signatureIn(element: XmlElement): XmlElement | null {
   return found[0] ?? null;
 }
 
-/** Of several roots together: of what came encrypted, and of what it came in. @throws SsoRefused */
+/** Checks several roots together: a decrypted assertion, and the response around it. @throws SsoRefused */
 export function assertIdsUnique(...roots: XmlElement[]): void {
   const seen = new Set<string>();
   for (const { attributes } of roots.flatMap((root) => [...everyElement(root)])) {
@@ -97,7 +97,10 @@ function assertAlgorithms(info: XmlElement, reference: XmlElement): void {
 
 const assertionNames = ['Assertion', 'EncryptedAssertion'];
 
-/** The only assertion of a response, as it is or encrypted, wherever in it somebody may have put others. @throws SsoRefused */
+/**
+ * Returns the only assertion of a response, plain or encrypted; a second one anywhere is refused.
+ * @throws SsoRefused
+ */
 export function onlyAssertionOf(response: XmlElement): XmlElement | null {
   const found = [...everyElement(response)].filter(({ name }) => assertionNames.includes(name));
   if (found.length > 1) throw new SsoRefused('malformed', 'It has more than one assertion');
@@ -106,10 +109,10 @@ export function onlyAssertionOf(response: XmlElement): XmlElement | null {
   return only ?? null;
 }
 
-/** What SAML 2.0 lets a provider encrypt beside the whole assertion (Core §2.2.4, §2.7.3.2), and an assertion in an assertion. */
+/** What else SAML 2.0 lets a provider encrypt (Core §2.2.4, §2.7.3.2), and an assertion in an assertion. */
 const parts = new Set(['EncryptedID', 'EncryptedAttribute', 'EncryptedAssertion', 'NewEncryptedID', 'EncryptedData']);
 
-/** @throws SsoRefused where anything below is encrypted: whoever reads on would read less than was said */
+/** @throws SsoRefused if anything below is encrypted, since the reader would miss a part of what was said */
 export function assertNothingEncrypted(root: XmlElement): void {
   const encrypted = [...everyElement(root)].find(({ name }) => parts.has(name));
   if (!encrypted) return;
@@ -119,7 +122,7 @@ export function assertNothingEncrypted(root: XmlElement): void {
   );
 }
 
-/** @throws SsoRefused unless the message is that one of SAML 2.0 */
+/** @throws SsoRefused unless the message is the one of SAML 2.0 with this name */
 export function assertMessage(root: XmlElement, name: string): void {
   if (root.namespace !== protocol || root.name !== name || root.attributes.get('Version') !== '2.0') {
     throw new SsoRefused('malformed', `It is not a SAML 2.0 ${name}`);

@@ -9,21 +9,21 @@ import { readXml, type XmlElement } from './xml.js';
 
 const maxLength = 64 * 1024;
 
-/** A message as it came: in a query string (SAML 2.0 Bindings §3.4), as it was written, or the field of a form (§3.5). */
+/** A message as received: in a query string (SAML 2.0 Bindings §3.4), not decoded, or in a field of a form (§3.5). */
 export type LogoutMessage = { query: string } | { form: string };
 
 type Name = 'LogoutRequest' | 'LogoutResponse';
 const fieldOf = { LogoutRequest: 'SAMLRequest', LogoutResponse: 'SAMLResponse' } as const;
 
 /**
- * A message of single logout, whose signature is the provider's and on all of it.
+ * Returns a message of single logout, after checking that the provider's signature covers all of it.
  * @throws SsoRefused unsigned, signature_invalid, algorithm_refused, malformed, too_large
  */
 export async function readSigned(name: Name, message: LogoutMessage, provider: SamlProvider): Promise<XmlElement> {
   return 'query' in message ? fromQuery(name, message.query, provider) : fromForm(name, message.form, provider);
 }
 
-/** In a form, the message has its signature in itself. */
+/** In a form, the signature is inside the message. */
 async function fromForm(name: Name, base64: string, provider: SamlProvider): Promise<XmlElement> {
   const text = decodeMessage(base64, maxLength);
   const message = readXml(text, { maxLength });
@@ -37,7 +37,7 @@ const signers: Readonly<Record<string, string>> = {
   'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512': 'RSA-SHA512',
 };
 
-/** In a query string, the signature is beside the message, on the parameters as they were written (Bindings §3.4.4.1). */
+/** In a query string, the signature is a parameter, and covers the others as they were encoded (Bindings §3.4.4.1). */
 function fromQuery(name: Name, query: string, { certificates }: SamlProvider): XmlElement {
   if (query.length > 2 * maxLength) throw new SsoRefused('too_large', 'It is too long to be read');
   const field = fieldOf[name];
@@ -61,7 +61,7 @@ function fromQuery(name: Name, query: string, { certificates }: SamlProvider): X
   return message;
 }
 
-/** Those that count, each at most once and not decoded. @throws SsoRefused */
+/** Returns the named parameters, still encoded; each may occur once. @throws SsoRefused */
 function writtenParameters(query: string, names: readonly string[]): Map<string, string> {
   const written = new Map<string, string>();
   for (const part of query.split('&')) {
@@ -79,7 +79,7 @@ function writtenParameters(query: string, names: readonly string[]): Map<string,
   return written;
 }
 
-/** RFC 1951, as Bindings §3.4.4.1 has it; what grows beyond bounds is left. */
+/** Decompresses by RFC 1951, as Bindings §3.4.4.1 requires, up to the limit. */
 function inflated(base64: string): string {
   try {
     return decodeText(inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: maxLength }));

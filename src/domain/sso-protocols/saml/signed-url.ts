@@ -8,9 +8,9 @@ const sha256 = { hash: 'RSA-SHA256', name: 'http://www.w3.org/2001/04/xmldsig-mo
 const sha512 = { hash: 'RSA-SHA512', name: 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512' };
 
 /**
- * A URL that takes a message to a provider, signed as it is written there (SAML 2.0 Bindings §3.4.4.1). The library that writes the
- * message would sign on the thread that answers requests, a millisecond and more for each, and another writing of a RelayState than
- * the URL has.
+ * Signs a URL that takes a message to a provider, as it is encoded there (SAML 2.0 Bindings §3.4.4.1). The library that
+ * writes the message would sign on the main thread, which takes a millisecond and more per message, and would sign
+ * another encoding of the RelayState than that of the URL.
  */
 export async function signedUrl(
   url: string,

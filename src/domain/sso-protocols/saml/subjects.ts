@@ -20,7 +20,7 @@ export interface NameId {
   spNameQualifier: string | null;
 }
 
-/** The NameID of a Subject, or of a LogoutRequest. @throws SsoRefused `subject_missing` */
+/** Returns the NameID of a Subject or of a LogoutRequest. @throws SsoRefused `subject_missing` */
 export function nameIdOf(parent: XmlElement): NameId {
   const nameId = childOf(parent, saml, 'NameID');
   const value = nameId?.text.trim();
@@ -36,7 +36,7 @@ export function nameIdOf(parent: XmlElement): NameId {
   };
 }
 
-/** In characters, qualifiers and all; an index of PostgreSQL has room for 2704 bytes. */
+/** In characters, with qualifiers; an entry of a PostgreSQL index can have 2704 bytes. */
 const longestName = 600;
 
 /** The general-purpose and pairwise identifiers of the SAML 2.0 Subject Identifier Attributes Profile. */
@@ -46,9 +46,9 @@ const subjectAttributes = [
 ];
 
 /**
- * The provider's lasting name for a person. A qualifier that says what holds anyway (Core §8.3.7) is left out, so that
- * a provider that begins to send it does not make everybody a stranger. A transient NameID is another one next time, so
- * it needs an attribute that is not.
+ * Returns the provider's persistent name for a person. A qualifier that only states the default (Core §8.3.7) is left
+ * out, so that everybody is still recognized when a provider begins to send it. A transient NameID changes each time,
+ * so a persistent attribute has to take its place.
  * @throws SsoRefused `subject_missing`, `too_large`
  */
 export function lastingNameOf(
@@ -63,8 +63,9 @@ export function lastingNameOf(
 }
 
 /**
- * By what the provider's session is known that a transient NameID is of: by that itself, since it is made for one (Core §8.3.8), while a
- * SessionIndex may be a small number that recurs among people (§2.7.2). Null for a lasting NameID.
+ * Returns what identifies the provider's session of a transient NameID: the NameID itself, since it is made for one
+ * session (Core §8.3.8), while a SessionIndex may be a small number that recurs among people (§2.7.2). Null for other
+ * NameIDs.
  */
 export const transientSessionOf = ({ format, value }: NameId): string | null =>
   format === nameIdFormats.transient ? `transient ${value}` : null;

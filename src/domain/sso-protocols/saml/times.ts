@@ -2,10 +2,13 @@ import { clockSkewMs } from '../../../platform/clock.js';
 import { SsoRefused } from '../assertion.js';
 import type { XmlElement } from './xml.js';
 
-/** When an end of theirs has come by every clock. */
+/** Returns when a provider's end time has passed by every clock. */
 export const skewed = (end: Date): Date => new Date(end.getTime() + clockSkewMs);
 
-/** An instant of an attribute, or null where there is none. @throws SsoRefused where it is none that SAML 2.0 Core §1.3.3 writes */
+/**
+ * Returns the instant in an attribute, or null without one.
+ * @throws SsoRefused unless it is as in SAML 2.0 Core §1.3.3
+ */
 export function instantOf(element: XmlElement, name: string): Date | null {
   const text = element.attributes.get(name);
   if (text === undefined) return null;
@@ -16,7 +19,7 @@ export function instantOf(element: XmlElement, name: string): Date | null {
   return instant;
 }
 
-/** @throws SsoRefused outside of `NotBefore` and `NotOnOrAfter` (or another name of the end), give or take the skew */
+/** @throws SsoRefused outside `NotBefore` and `NotOnOrAfter` (or the attribute `end`), with the clock skew */
 export function assertInTime(element: XmlElement, now: Date, end = 'NotOnOrAfter'): void {
   const notBefore = instantOf(element, 'NotBefore');
   const notOnOrAfter = instantOf(element, end);
@@ -31,7 +34,7 @@ export function assertInTime(element: XmlElement, now: Date, end = 'NotOnOrAfter
   }
 }
 
-/** @throws SsoRefused where something is said to have happened in the future */
+/** @throws SsoRefused if the instant is in the future */
 export function assertPast(instant: Date, name: string, now: Date): void {
   if (instant.getTime() > now.getTime() + clockSkewMs) {
     throw new SsoRefused('not_yet_valid', `Its ${name} is in the future: ${instant.toISOString()}`);

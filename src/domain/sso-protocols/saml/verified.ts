@@ -5,10 +5,10 @@ import type { SamlProvider } from './settings.js';
 import { readXml, rootElementOf, samlNamespaces, type XmlElement } from './xml.js';
 
 /**
- * An element as it was signed: read from the canonical bytes that its signature is on, and from nothing else.
- * @param text what the element was read from, and in which `signaturesOf` has found nothing but what is right
- * @param element one that has a signature right in it
- * @throws SsoRefused `signature_invalid` unless that is by a certificate of the provider's
+ * Returns an element as it was signed, read only from the canonical bytes that its signature covers.
+ * @param text the text from which the element was read, and whose signatures `signaturesOf` has checked
+ * @param element one with a signature directly in it
+ * @throws SsoRefused `signature_invalid` unless a certificate of the provider verifies it
  */
 export async function verifiedElement(
   text: string,
@@ -16,17 +16,17 @@ export async function verifiedElement(
   { certificates }: Pick<SamlProvider, 'certificates'>,
 ): Promise<XmlElement> {
   const { SignedXml } = await loadSignatures();
-  const whole = text.replace(/\r\n?/g, '\n'); // XML 1.0 §2.11, which the parser leaves to others
+  const whole = text.replace(/\r\n?/g, '\n'); // XML 1.0 §2.11, which the parser does not do
   const signature = signatureIn(rootElementOf(whole), attributes.get('ID'));
   const [publicCert] = certificates;
-  const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // what comes along proves nothing
+  const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // one in the message is no proof
   verifier.SignatureAlgorithms = tryingAll(verifier.SignatureAlgorithms, certificates);
   const signed = signedPart(() => {
     verifier.loadSignature(signature);
     verifier.checkSignature(whole);
-    return verifier.getSignedReferences()[0]; // none unless it is right, and `signaturesOf` lets pass no more than one
+    return verifier.getSignedReferences()[0]; // undefined unless valid; `signaturesOf` lets at most one pass
   });
-  if (signed !== undefined) return readXml(signed, { maxLength: 2 * whole.length }); // canonical form says more
+  if (signed !== undefined) return readXml(signed, { maxLength: 2 * whole.length }); // canonical form is longer
   throw new SsoRefused(
     'signature_invalid',
     'Its signature does not match a certificate of the connection, or covers something else',
@@ -36,8 +36,9 @@ export async function verifiedElement(
 type Algorithms = SignedXml['SignatureAlgorithms'];
 
 /**
- * The algorithms, each asking for every certificate in turn. A verifier knows one, and what it does before it asks costs by the size of the
- * message: a provider that changes its certificates would have each of them read it anew, for whoever posts one.
+ * Returns the algorithms, each of which tries every certificate in turn. A verifier knows only one certificate, and its
+ * work before the check grows with the message: during a change of certificates, one verifier for each would repeat
+ * that work for any message that anybody posts.
  */
 const tryingAll = (algorithms: Algorithms, certificates: readonly string[]): Algorithms =>
   Object.fromEntries(
@@ -54,7 +55,7 @@ const tryingAll = (algorithms: Algorithms, certificates: readonly string[]): Alg
     ]),
   ) as Algorithms;
 
-/** Undefined where the library refuses by an error, as a certificate of another kind of key is. */
+/** Returns undefined if the library throws, as it does for a certificate with another kind of key. */
 function signedPart<T>(work: () => T): T | undefined {
   try {
     return work();

@@ -10,19 +10,19 @@ export const samlNamespaces = {
   encryption11: 'http://www.w3.org/2009/xmlenc11#',
 } as const;
 
-/** An element as it is read here: no comments, no processing instructions, no entities of its own. */
+/** An element without comments, processing instructions and entities of its own. */
 export interface XmlElement {
   namespace: string;
   /** Without its prefix. */
   name: string;
-  /** Those in no namespace, by name. */
+  /** The attributes in no namespace, by name. */
   attributes: ReadonlyMap<string, string>;
   children: readonly XmlElement[];
-  /** All text in it and below it, joined as canonicalisation does: what a comment divides is one text. */
+  /** All text in it and below it, joined as by canonicalization: a comment does not divide the text. */
   text: string;
 }
 
-/** Text that is not read. The message says why, and holds nothing of it. */
+/** The refusal to read a text. The message says why, and contains nothing of the text. */
 export class XmlRefused extends Error {
   constructor(
     readonly reason: 'malformed' | 'too_large',
@@ -32,12 +32,12 @@ export class XmlRefused extends Error {
   }
 }
 
-/** What a message of an honest provider stays far below; the time to read grows with each of them. */
+/** Messages of honest providers stay far below these; the time to read grows with each of them. */
 const limits = { elements: 5_000, attributesOfOne: 64, depth: 40, comments: 100 };
 
 /**
- * Reads XML from outside, strictly: whatever the parser would mend is refused, and a DOCTYPE or a processing instruction
- * is refused before it is parsed, so that nothing is ever expanded or fetched.
+ * Reads XML from outside, strictly: anything that the parser would repair is refused, and a DOCTYPE or a processing
+ * instruction is refused before parsing, so that nothing is ever expanded or fetched.
  * @throws XmlRefused
  */
 export function readXml(text: string, { maxLength }: { maxLength: number }): XmlElement {
@@ -47,29 +47,29 @@ export function readXml(text: string, { maxLength }: { maxLength: number }): Xml
   }
   if (text.indexOf('<?', 1) !== -1) throw new XmlRefused('malformed', 'It has a processing instruction');
   if (countOf(text, '<') > 2 * limits.elements) throw new XmlRefused('too_large', 'It has too many elements');
-  // Canonical form has none, and the library takes them out one by one, from a list that it makes anew for each.
+  // Canonical form has no comments, and the library removes them one by one, each time from a new list.
   if (countOf(text, '<!--') > limits.comments) throw new XmlRefused('too_large', 'It has too many comments');
   return elementOf(rootElementOf(text), 1);
 }
 
-/** The children of that name. */
+/** Returns the children with this name. */
 export const childrenOf = (element: XmlElement, namespace: string, name: string): XmlElement[] =>
   element.children.filter((child) => child.namespace === namespace && child.name === name);
 
-/** The only child of that name, or null where there is none. @throws XmlRefused where there are several. */
+/** Returns the only child with this name, or null without one. @throws XmlRefused if there are several. */
 export function childOf(element: XmlElement, namespace: string, name: string): XmlElement | null {
   const found = childrenOf(element, namespace, name);
   if (found.length > 1) throw new XmlRefused('malformed', `It has more than one ${name} in its ${element.name}`);
   return found[0] ?? null;
 }
 
-/** The element and everything below it, in the order of the document. */
+/** Yields the element and everything below it, in document order. */
 export function* everyElement(element: XmlElement): Generator<XmlElement> {
   yield element;
   for (const child of element.children) yield* everyElement(child);
 }
 
-/** The root as the parser has it, of a text that `readXml` has read. @throws XmlRefused */
+/** Returns the parser's root element of a text that `readXml` has accepted. @throws XmlRefused */
 export function rootElementOf(text: string): Element {
   const refuse = (said: string) => {
     throw new XmlRefused('malformed', `It is not well-formed: ${said.split('\n')[0]?.replace(/^\[.*?]\s*/, '')}`);
