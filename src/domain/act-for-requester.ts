@@ -1,13 +1,13 @@
 import { type Actor, runInContext } from '../platform/context.js';
 
-/** Who asked for something that a process does later, as the row of the process stores it. */
+/** The requester of something that a process does later, as the row of the process stores it. */
 export interface Requester {
   correlationId: string;
   actorType: string;
   actorId: string | null;
 }
 
-/** Runs a step of a process with the actor and correlation id of the request that asked for it, so that its events name them. */
+/** Runs a step of a process with the actor and correlation id of the original request, so that its events name them. */
 export const actForRequester = <T>(
   { correlationId, actorType, actorId }: Requester,
   work: () => Promise<T>,

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 
-/** The Application of an Environment; null without an Environment. */
+/** Returns the id of an Environment's Application; null without an Environment. */
 export async function applicationOf(tx: EntityManager, environmentId: string | null): Promise<string | null> {
   if (environmentId === null) return null;
   const [place] = await tx.query<{ applicationId: string }[]>(

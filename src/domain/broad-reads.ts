@@ -3,17 +3,17 @@ import { stoppable } from '../platform/database/giving-up.js';
 import { broadReadsRefused } from '../platform/metrics/metrics.js';
 import { createFairQueue, type Run, type Turns } from './fair-queue.js';
 
-/** The number of connections for each broad read that may run. */
+/** Connections of the pool per broad read that may run. */
 const connectionsForEach = 2;
-/** Most reads are short: how long one has waited says more than how many are waiting. */
+/** How many may wait per read that may run. Most reads are short, so the time limit matters more than this number. */
 const waitingForEach = 100;
 
 /**
- * Turns for reads that may take PostgreSQL long: searches, counts, pages far into a list. They share a part of the
- * connections, so that the others are left to tokens and decisions, and no Account takes more than half of that part
- * (docs/decisions/0061). Counted in this process alone. PostgreSQL stops a read that is given up, and its turn ends
- * then (0068).
- * @param poolSize of the database, whose connections they use
+ * Gives turns to reads that may take PostgreSQL long: searches, counts, pages far into a list. They share a part of the
+ * connections, which leaves the others to tokens and decisions, and no Account gets more than half of that part
+ * (docs/decisions/0061). The limits apply to this process alone. PostgreSQL stops a read that is given up, and only
+ * then its turn ends (0068).
+ * @param poolSize the number of connections in the database's pool
  */
 export function createBroadReads({ poolSize, withinMs = seconds(5) }: { poolSize: number; withinMs?: number }): Turns {
   const most = Math.max(1, Math.floor(poolSize / connectionsForEach));

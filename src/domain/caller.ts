@@ -1,14 +1,14 @@
 import type { Capability } from './capabilities/administrator-roles.js';
 import type { RoleInAccount } from './capabilities/reach.js';
 
-/** The caller, after the credential was checked against the database. */
+/** The caller of a request, whose credential was checked against the database. */
 export type Caller = AdminCaller | ApiKeyCaller | IdentityCaller;
 
 export interface AdminCaller {
   type: 'platform_admin';
   userId: string;
   sessionId: string;
-  /** The node at the end of the request's path. */
+  /** What the roles allow at the place that the request's path names. */
   capabilities: readonly Capability[];
   roles: readonly RoleInAccount[];
 }

@@ -1,9 +1,9 @@
 import { inSnakeCase } from '../platform/database/naming.js';
 
 /**
- * The fields whose wanted value differs: by their names in the APIs, in the given order. An undefined value means that
- * the field stays as it is.
- * @param current the row, with at least the fields that are to be changed
+ * Returns the fields whose wanted value differs, by their names in the APIs and in the given order. An undefined value
+ * means that the field stays as it is.
+ * @param current the row, with at least the wanted fields
  */
 export const changedFields = (current: object, wanted: object): string[] =>
   Object.entries(wanted)
@@ -11,8 +11,8 @@ export const changedFields = (current: object, wanted: object): string[] =>
     .map(([field]) => inSnakeCase(field));
 
 /**
- * The new values of fields, by the names that `changedFields` gives, for an audit log that shows them.
- * @param without long or confidential ones
+ * Returns the new values of fields for the audit log, by the names that `changedFields` returns.
+ * @param without names of long or confidential fields
  */
 export const becameOf = (row: object, changed: readonly string[], without: readonly string[] = []): object =>
   Object.fromEntries(
@@ -22,15 +22,15 @@ export const becameOf = (row: object, changed: readonly string[], without: reado
   );
 
 /**
- * Whether two values are deeply equal. The order of an object's members does not count (RFC 8259 §1), that of an
- * array's elements does.
+ * Returns whether two values are deeply equal. The order of an object's members does not matter (RFC 8259 §1), that of
+ * an array's elements does.
  */
 export const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === 'object' && a !== null && inOrder(a) === inOrder(b));
 
 /**
- * A JSON value as text; the same text for any order of members. PostgreSQL keeps those of a `jsonb` in an order of its
- * own.
+ * Returns a JSON value as text, the same for any order of members: PostgreSQL stores the members of a `jsonb` in an
+ * order of its own.
  */
 export const inOrder = (value: unknown): string | undefined =>
   JSON.stringify(value, (_, part: unknown) =>

@@ -3,14 +3,12 @@ import type { CounterName } from '../../entities/counter.js';
 import type { EnvironmentScope } from '../platform/scope.js';
 
 /**
- * The number of parts of a total: enough that the connections of a process seldom meet; reading a total reads this many
- * rows at most.
+ * The number of parts of a total: enough that the connections of a process seldom use the same one; reading a total
+ * reads at most this many rows.
  */
 const stripes = 16;
 
-/**
- * Keeps a total up to date in the transaction of the change, so that it is exact and nobody counts rows (contract §1).
- */
+/** Updates a total in the transaction of the change, so that it is exact and no rows are counted (contract §1). */
 export async function addToCounter(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -26,7 +24,7 @@ export async function addToCounter(
 
 /**
  * SQL that adds one for each row of `from`, for hot paths with a single statement. Each connection has its own part of
- * the total: whoever waits for a row waits until it is on disk, and cannot share that wait with others.
+ * the total: a transaction that waits for a row waits until that row is on disk, and cannot share the wait with others.
  * @param from names what is counted, with `environment_id` and `account_id`
  */
 export const countStriped = (name: CounterName, from: string): string => `

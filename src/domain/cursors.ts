@@ -8,7 +8,7 @@ export interface CursorPlace {
   id: string;
 }
 
-/** What a statement selects of a row (`placedBy`), so that a cursor can point behind it. */
+/** What a statement selects of a row (`placedBy`), so that a cursor can refer to it. */
 export interface RowPlace {
   /** Seconds since 1970. A double tells microseconds apart until 2242. */
   placeAt: number;
@@ -53,7 +53,7 @@ export function readCursor(cursor: string): CursorPlace {
 }
 
 /**
- * SQL: the rows behind a place.
+ * SQL: the rows after a place.
  * @param columns the moment and the id by which the list is sorted, in this direction
  */
 export const afterCursor = (

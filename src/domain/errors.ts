@@ -1,6 +1,6 @@
 import type { LimitPolicy } from '../platform/limiter.js';
 
-/** Every refusal that callers can act on: its stable code and an English text. The HTTP layer gives each its status. */
+/** Every refusal that callers can act on: stable code and English text. The HTTP layer maps codes to statuses. */
 const messages = {
   'auth.multiple_credentials': 'Send either an Authorization header or X-API-Key, not both',
   'auth.invalid_credentials': 'The credentials are not valid',
@@ -198,7 +198,7 @@ export interface ErrorDetail {
   message: string;
 }
 
-/** The most entries that `details` names, where there may be more. */
+/** The most entries that `details` names if there are more. */
 export const mostNamed = 20;
 
 export interface DomainErrorOptions {
@@ -212,7 +212,7 @@ export interface DomainErrorOptions {
   cause?: unknown;
 }
 
-/** A refusal by a rule, as opposed to a fault of ours. */
+/** A refusal by a rule of the domain, as opposed to a fault of ours. */
 export class DomainError extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -222,13 +222,11 @@ export class DomainError extends Error {
   }
 }
 
-/** A validation refusal of one field. */
+/** Returns the validation refusal of one field. */
 export const invalidField = (field: string, code: string, message: string): DomainError =>
   new DomainError('validation.failed', { details: [{ field, code, message }] });
 
-/**
- * The detail for a value that PostgreSQL cannot store as it was sent (`isStorable`), whether we or PostgreSQL noticed.
- */
+/** The detail for a value that PostgreSQL cannot store as it was sent (`isStorable`), whoever detects it. */
 export const unstorable: ErrorDetail = {
   field: '',
   code: 'unstorable',

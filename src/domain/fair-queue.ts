@@ -2,9 +2,9 @@ import { createShares } from '../platform/shares.js';
 import { DomainError } from './errors.js';
 
 /**
- * Does the work when its turn comes.
- * @param whose work with the same key takes turns with other keys
- * @param isPatient whether it waits for however long that takes
+ * Runs the work when its turn comes.
+ * @param whose a key; keys take turns
+ * @param isPatient whether it waits however long that takes
  * @throws DomainError service.unavailable if too much is waiting already, or its turn did not come in time
  */
 export type Run = <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }) => Promise<T>;
@@ -52,7 +52,7 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
   /** Waiting work by key; the first key here is served next. */
   const lines = new Map<string, Waiting[]>();
   let [running, waiting] = [0, 0];
-  /** How many of those waiting are patient: nobody is refused because of them. */
+  /** How many of those waiting are patient; they are no reason to refuse others. */
   let patient = 0;
 
   const isFull = () => running >= most && waiting - patient >= longest;

@@ -1,6 +1,6 @@
 /**
- * The first factor by which a session began, unless an identity provider vouches for it, from its `amr` (RFC 8176). A
- * second factor, shown at the sign-in or added later, comes behind the first one's values.
+ * Returns the first factor of a session's sign-in from its `amr` (RFC 8176), if no identity provider vouches for it.
+ * The values of a second factor, from the sign-in or later, come after those of the first one.
  */
 export function firstFactorOf(amr: readonly string[]): 'password' | 'email_otp' | 'passkey' | 'other' {
   if (amr.includes('pwd')) return 'password';

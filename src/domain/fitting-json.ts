@@ -1,7 +1,7 @@
-/** The bytes of a value as JSON. */
+/** Returns the size of a value as JSON, in bytes. */
 export const bytesOfJson = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** The first elements of a list, as many as fit into JSON of `most` bytes. */
+/** Returns the first elements of a list, as many as fit into JSON of `most` bytes. */
 export function fittingJson<One>(list: readonly One[], most: number): readonly One[] {
   let bytes = 2;
   const beyond = list.findIndex((one) => {

@@ -14,20 +14,20 @@ interface Asked {
   capability?: string;
 }
 
-/** The 403 for a missing right, which it names: nobody should have to look it up. */
+/** Returns the 403 for a missing right. It names the right, so that nobody has to look it up. */
 export const forbiddenFor = ({ type }: Pick<Caller, 'type'>, { permissions, capability }: Asked): DomainError => {
   const names = type === 'platform_admin' ? [capability].filter((name) => name !== undefined) : permissions;
   const details = names.length > 0 && [{ field: '', code: 'lacking', message: `needs ${names.join(' or ')}` }];
   return new DomainError(forbiddenCodes[type], details ? { details } : {});
 };
 
-/** The 403 for an administrator who lacks a capability. */
+/** Returns the 403 for an administrator who lacks a capability. */
 export const lacksCapability = (capability: string | undefined): DomainError =>
   forbiddenFor({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
 
 /**
- * The refusal to give rights that one does not hold, naming as many as a person reads. `field` is their place in the
- * request.
+ * Returns the refusal to grant rights that the caller does not hold; it names at most `mostNamed`. `field` is their
+ * place in the request.
  */
 export function cannotGrant(
   code: 'role.cannot_grant' | 'api_key.cannot_grant' | 'administrator_role.cannot_grant',

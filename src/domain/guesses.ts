@@ -4,7 +4,7 @@ import { createLimitsInTurn, type LimitPolicy, type StatesInTurn } from '../plat
 import { DomainError } from './errors.js';
 import { givingBack } from './rate-limits.js';
 
-/** Limits on guessing at one account: exact, shared by all processes, and counted alike whether or not anybody has it. */
+/** Limits on guessing at one account: exact, shared by all processes, and the same whether or not it exists. */
 export interface Guesses<Whose, Guess extends Whose = Whose> {
   /**
    * Counts a guess before it is checked, so that parallel ones cannot slip through.

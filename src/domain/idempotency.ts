@@ -26,27 +26,27 @@ export type Claimed = ClaimKey & { lockedUntil: Date };
 /** A request with its key. */
 export type SentRequest = ClaimKey & {
   /**
-   * Everything by which the request is recognised: another text is another request. It may hold a password, so it is
-   * never stored under a fast hash.
+   * Everything that identifies the request: another text is another request. It may contain a password, so it is never
+   * stored under a fast hash.
    */
   text: string;
   /**
-   * The same text as it was sent. The release before recognises a retry by this alone, and may get it while both are at
-   * work.
+   * The same text as it was sent. The previous release recognises a retry by this alone, and may receive it while both
+   * releases are running.
    */
   textAsSent: string;
 };
 
 export interface IdempotentRequests {
   /**
-   * Claims the key for a request, or answers what the same request was answered before.
+   * Claims the key for a request, or returns the stored answer to the same request.
    * @param request `isRepeatable`: doing it twice changes nothing more, so it may be done again after a crash
    * @throws DomainError idempotency.key_reused, idempotency.in_progress, idempotency.answer_lost
    */
   claim(
     request: SentRequest & { isRepeatable: boolean },
   ): Promise<{ earlier: KeptAnswer } | { earlier: null; lockedUntil: Date }>;
-  /** Whether this credential has used the key lately, for any request. */
+  /** Whether this credential has used the key recently, for any request. */
   isKnown(claim: ClaimKey): Promise<boolean>;
   /**
    * The stored answer of the same request; null if this credential has sent none with this key.
@@ -62,12 +62,12 @@ export interface IdempotentRequests {
 /** The place, in the stored headers of an unanswered request, of its correlation id. */
 const requestId = 'request-id';
 
-/** Only the caller's own events: a request chooses its id itself, and may choose somebody else's. */
+/** SQL: only the caller's own events, since a request chooses its id itself, and may choose that of another caller. */
 const doneBy = (actorType: string, actorId: string) =>
   `outcome = 'success' and actor_type = ${actorType}::text and actor_id is not distinct from ${actorId}::text`;
 
-// An existing row is taken over when its time is up, or when its first request died without an answer. Such a request
-// has recorded events for whatever it changed, in the same transaction; if there are any, only a repeatable request is
+// An existing row is taken over after its expiry, or if its first request died without an answer. Such a request has
+// recorded events for everything it changed, in the same transaction; if there are any, only a repeatable request is
 // done again. The time is PostgreSQL's, in milliseconds as the driver reads it: an api whose clock is ahead would take
 // over the key of a request that another api is still working on.
 const claimStatement = {
@@ -122,7 +122,7 @@ interface Row {
 /** The place of the cookies in the stored headers. */
 const sealedCookies = 'sealed-cookies';
 
-/** The sender of the request; for a retry it is the same, since keys are stored by credential. */
+/** Returns the sender of the request; a retry has the same one, since keys are stored by credential. */
 function callerOf(): [string, string | null] {
   const { actor } = currentContext();
   return [actor.type, actor.id];
@@ -146,16 +146,14 @@ export function createIdempotentRequests({
   const hash = (claim: ClaimKey, text: string, keyId?: string) =>
     sealing.derive('idempotent-request', `${context(claim)}\n${text}`, keyId);
 
-  /**
-   * Includes the other hash, so that it means nothing once the release before has claimed the row for another request.
-   */
+  /** Includes the other hash, so that it is void once the previous release has claimed the row for another request. */
   const canonicalHash = (request: SentRequest, asSent: Buffer, keyId?: string) =>
     hash(request, `${request.text}\n${asSent.toString('hex')}`, keyId).secret;
 
-  /** By the master key of that time: a retry is recognised even if another key has become the first. */
+  /** Uses the master key of the first request: a retry is recognised even if another key has become the first. */
   function isOf(request: SentRequest, { request_hash, canonical_hash, request_key_id: keyId }: Row): boolean {
     const isSame = (own: Buffer, kept: Buffer) => own.length === kept.length && timingSafeEqual(own, kept);
-    // Without a key, as an earlier release kept it.
+    // A row of an earlier release, which used no key.
     if (keyId === null) return isSame(createHash('sha256').update(request.textAsSent).digest(), request_hash);
     return (
       isSame(hash(request, request.textAsSent, keyId).secret, request_hash) ||
@@ -174,7 +172,7 @@ export function createIdempotentRequests({
     };
   }
 
-  /** What is known of a request that has changed something and died before its answer was stored. */
+  /** Returns the refusal of a request that changed something and died before its answer was stored, with its events. */
   async function answerLost({ headers }: Row): Promise<DomainError> {
     const done = await db.statement<{ action: string; resourceType: string; resourceId: string | null }>(
       doneStatement,

@@ -19,7 +19,7 @@ export const identityLinkLife: Record<IdentityLinkPurpose, number> = {
 export type LinkClient = Pick<Client, 'id' | 'accountId' | 'applicationId' | 'environmentId'>;
 
 /**
- * The one-time token of a link. It is derived, so that it is stored nowhere and the mail can be written later
+ * Returns the one-time token of a link. It is derived, so that it is stored nowhere and the mail can be written later
  * (docs/decisions/0004).
  */
 export function identityLinkToken(
@@ -47,7 +47,7 @@ export async function insertIdentityLink(
   { now, parameters, ...link }: NewIdentityLink & { now: Date },
 ): Promise<string> {
   const id = uuidv7();
-  // Hints name people, and a link is stored for a month; who goes on with it is in the row itself.
+  // Hints name people, and a link is stored for a month; the row itself names the Identity.
   const { login_hint: _, id_token_hint: __, ...kept } = parameters;
   const { token, keyId } = identityLinkToken(sealing, { id });
   await tx.insert(IdentityLink, {
@@ -73,8 +73,8 @@ export async function insertIdentityLink(
 }
 
 /**
- * A link is `used` also if something else has made it void: a newer link, or its purpose was achieved in another way,
- * or the Environment now takes no passwords or no sign-ups, or has deactivated the person who would confirm their
+ * A link is also `used` if something else has made it void: a newer link exists, its purpose was achieved in another
+ * way, the Environment no longer accepts passwords or sign-ups, or it has deactivated the person who would confirm the
  * address.
  */
 export type LinkStanding = 'open' | 'used' | 'expired';
@@ -94,7 +94,7 @@ export interface FoundLink {
   tokenKeyId: string;
   parameters: Record<string, string>;
   browserHash: Buffer | null;
-  /** The password that the sign-up chose. */
+  /** Of the password chosen at sign-up. */
   passwordHash: string | null;
   joins: boolean;
   expiresAt: Date;
@@ -107,7 +107,7 @@ export interface FoundLink {
   isVerified: boolean;
   /** The Identity's own. */
   currentPasswordHash: string | null;
-  /** Null if it is no member of the Environment. */
+  /** Null if the Identity is not a member of the Environment. */
   isActive: boolean | null;
   membershipId: string | null;
   standing: LinkStanding;
@@ -141,7 +141,7 @@ from identity_links l
   join oauth_clients c on c.id = l.oauth_client_id
   left join environment_memberships m on m.environment_id = l.environment_id and m.identity_id = l.identity_id`;
 
-/** The link with this token; null for one that was never made, or whose person, client or Environment is gone. */
+/** Returns the link with this token; null if there never was one, or its person, client or Environment was deleted. */
 export async function findIdentityLink(
   tx: EntityManager,
   purpose: keyof typeof paths,
@@ -155,22 +155,22 @@ export async function findIdentityLink(
   return found ?? null;
 }
 
-/** The same by its id, whatever it is for. */
+/** Returns a link by its id, whatever its purpose. */
 export async function readIdentityLink(tx: EntityManager, id: string, now: Date): Promise<FoundLink | null> {
   const [found] = await tx.query<FoundLink[]>(`${columns} where l.id = $1`, [id, now]);
   return found ?? null;
 }
 
 /**
- * Whether somebody can choose a password by a link for that. People who may not enter cannot: it would be for the
+ * Returns whether a person can set a password with the link. A deactivated person cannot: the password would be for the
  * Account's other Environments.
  */
 export const letsChoosePassword = (link: FoundLink | null): link is FoundLink =>
   link?.standing === 'open' && link.isActive === true;
 
 /**
- * Makes void the unused links of somebody, of one Environment or of all: marked as used before they were made, so that
- * no form is taken for the one that used them. In a transaction that has locked the Identity's row.
+ * Invalidates a person's unused links, in one Environment or in all. They are marked as used before their creation, so
+ * that no form counts as the one that used them. In a transaction that has locked the Identity's row.
  */
 export const voidIdentityLinks = (tx: EntityManager, identityId: string, environmentId: string | null = null) =>
   tx.query(
@@ -180,10 +180,10 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
   );
 
 /**
- * Where the person goes on: to the client's own beginning of a sign-in, since a link is mostly opened in another
- * browser, whose `state` the client does not know; if it has none, into the authorization request with which it all
- * began; null if there was none. A link that does not work names nobody: whoever reads its mailbox may not know the
- * person's present address.
+ * Returns where the person continues: at the client's own start of a sign-in, since a link is mostly opened in another
+ * browser, whose `state` the client does not know; if it has none, in the original authorization request; null if there
+ * was none. The URL of a link that does not work names nobody: the reader of its mailbox may not know the person's
+ * present address.
  */
 export function wayBack(
   { parameters, email, standing }: Pick<FoundLink, 'parameters' | 'email' | 'standing'>,
@@ -197,11 +197,9 @@ export function wayBack(
   return `/oauth/authorize?${query}`;
 }
 
-/** Where the client begins a sign-in by itself, for the person that it names; null if it has not said. */
+/** Returns the URL at which the client starts a sign-in itself, with the hint; null if it has registered none. */
 export type Begins = (loginHint: string | null) => string | null;
 
-/**
- * The same for somebody who has just used the link, also if their form came twice: what they sent proves who they are.
- */
+/** Returns the same for a person who has just used the link, even if their form came twice: it proves who they are. */
 export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
   wayBack({ ...link, standing: 'open' }, begins);

@@ -1,15 +1,15 @@
 import { invalidField } from './errors.js';
 import { containing } from './paging.js';
 
-/** A search that finds more is refused: totals are exact, and counting each person takes PostgreSQL some µs (0058). */
+/** A search with more matches is refused: totals are exact, and each match takes PostgreSQL some µs to count (0058). */
 export const mostFound = 100_000;
 
-/** Without three letters or digits in a row an index of trigrams does not help, and everybody is looked at. */
+/** Without three letters or digits in a row the trigram index does not help, and all members are read. */
 export const isShort = (q: string): boolean => !/[\p{L}\p{N}]{3}/u.test(q);
 
 /**
- * @param members how many would be looked at.
- * @throws DomainError validation.failed if those are more than may be found
+ * @param members how many would be read.
+ * @throws DomainError validation.failed if they are more than `most`
  */
 export function assertFew(members: number, most: number): void {
   if (members <= most) return;
@@ -20,16 +20,16 @@ export function assertFew(members: number, most: number): void {
   );
 }
 
-/** SQL: the searched text of an Identity; as in the index of trigrams (migration 0088). */
+/** SQL: the searched text of an Identity, as in the trigram index (migration 0088). */
 export const searchedText = (identity: string): string =>
   `gatehouse_identity_text(${identity}.first_name, ${identity}.last_name, ${identity}.email)`;
 
 /**
  * SQL: the members of an Environment with a text in their name or address, as a relation with `identity_id`,
- * `is_active` and `created_at`. By a function, since row-level security keeps PostgreSQL from using the trigrams;
- * account and Environment are `$1` and `$2`. Where trigrams do not help, their index would be read as a whole, with all
- * tenants in it; then the members are read instead.
- * @param values takes the pattern and the limit: one more than may be found
+ * `is_active` and `created_at`. It calls a function, since row-level security keeps PostgreSQL from using the trigrams;
+ * account and Environment are `$1` and `$2`. If trigrams do not help, their whole index would be read, with all tenants
+ * in it; then the members are read instead.
+ * @param values receives the pattern and the limit: one more than may be found
  */
 export function foundIn(q: string, values: unknown[], most: number): string {
   const [pattern, limit] = [values.push(containing(q)), values.push(most + 1)];
@@ -45,7 +45,7 @@ export interface Totals {
   total?: string;
 }
 
-/** How many match. @throws DomainError validation.failed if more were found than may be */
+/** Returns how many match. @throws DomainError validation.failed if more than `most` were found */
 export function totalOfFound({ found, total }: Totals, most: number): number {
   if (Number(found ?? 0) <= most) return Number(total ?? 0);
   throw invalidField(

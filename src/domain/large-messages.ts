@@ -2,19 +2,19 @@ import { seconds } from '../platform/clock.js';
 import { largeMessagesRefused } from '../platform/metrics/metrics.js';
 import { createFairQueue, type Turns } from './fair-queue.js';
 
-/** The most answers that are in memory until they are sent, at once; each may be some 50 MB (`longestInTree`). */
+/** The most responses that are in memory at once until they are sent; each may have some 50 MB (`longestInTree`). */
 const answersAtOnce = 6;
 /** The most bodies of several megabytes that are processed at once: each takes seconds, and some 50 MB. */
 const bodiesAtOnce = 4;
 const longest = 100;
 
 /**
- * Turns in this process, each as long as a request: for answers that stay in memory until they are sent, however slow
- * their readers, and for large bodies, from before they are read on.
+ * Creates turns in this process that last as long as a request: for responses that stay in memory until they are sent,
+ * however slow their readers, and for large bodies, from before they are read.
  */
 export const createLargeMessages = () => ({ heavyAnswers: turnsOf(answersAtOnce), largeBodies: turnsOf(bodiesAtOnce) });
 
-/** No Account has more than half of them. */
+/** No Account gets more than half of the turns. */
 const turnsOf = (most: number): Turns =>
   createFairQueue(most, {
     longest,

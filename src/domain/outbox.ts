@@ -3,13 +3,13 @@ import { noAccount } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 import { traceparent } from '../platform/tracing/tracing.js';
 
-/** The relay only needs this, and knows no tables. */
+/** For the relay, which needs nothing else of the tables. */
 export { outboxLanes } from '../../entities/outbox-message.js';
 
-/** The channel on which the relay is woken. */
+/** The channel of the notifications that wake the relay. */
 export const outboxChannel = 'gatehouse_outbox';
 
-// The relay hears of it at the commit, once for all equal notifications of a transaction.
+// PostgreSQL notifies the relay at the commit, once for all equal notifications of a transaction.
 const insertText = `
 insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
 select gen_random_uuid(), $1, input, coalesce((input ->> 'accountId')::uuid, '${noAccount}'), clock_timestamp(), clock_timestamp(), 0, $3::text
@@ -30,9 +30,9 @@ export async function startLater<P extends ProcessName>(
 }
 
 /**
- * The same for many at once, in one statement, as for a change that concerns everybody in an Environment. The times are
- * PostgreSQL's, by which the relay asks what is due: with those of an api whose clock is ahead, a message would wait
- * for the difference.
+ * Requests many workflows in one statement, as for a change that concerns everybody in an Environment. The times are
+ * PostgreSQL's, as in the relay's query for due messages: with the time of an api whose clock is ahead, a message would
+ * wait for the difference.
  */
 export async function startAllLater<P extends ProcessName>(
   tx: EntityManager,

@@ -1,5 +1,5 @@
 /**
- * How many sessions, trusted browsers and applications the page of one's own account lists; the next ones appear once
- * these are ended.
+ * How many sessions, trusted browsers and applications a person's account page lists; further ones appear after these
+ * are ended.
  */
 export const mostListed = 50;

@@ -10,7 +10,7 @@ export interface PageRequest<S extends string = string> {
   sortBy: S;
   order: 'asc' | 'desc';
   q?: string | undefined;
-  /** `next` of the page before: reads on behind it, whatever `page` says. */
+  /** `next` of the page before: reading continues after it, whatever `page` says. */
   after?: string | undefined;
 }
 
@@ -23,15 +23,15 @@ export interface Page<T> {
   next?: string | null;
 }
 
-/** The stretch of a sorted list that is read for a page. */
+/** The part of a sorted list that is read for a page. */
 export interface Stretch {
   /** How many rows are skipped, in this direction, and how many are read. */
   at: number;
   count: number;
-  /** It is read from the end, in the opposite order. */
+  /** Whether it is read from the end, in the opposite order. */
   fromBack: boolean;
   direction: 'asc' | 'desc';
-  /** Only what comes behind this place. */
+  /** Reads only what comes after this place. */
   behind?: CursorPlace;
 }
 
@@ -39,7 +39,8 @@ export interface Stretch {
 type PageAt = Pick<PageRequest, 'take' | 'order'> & ({ page: number } | { before: number });
 
 /**
- * Reads a page from the nearer end, so that the last one costs like the first. `count` is 0 where the page is empty.
+ * Returns what to read for a page from the nearer end, so that the last page costs as much as the first. `count` is 0
+ * for an empty page.
  */
 export function fromNearerEnd(itemCount: number, { take, order, ...place }: PageAt): Stretch {
   const before = 'before' in place ? place.before : (place.page - 1) * take;
@@ -61,9 +62,9 @@ export type Sorted = Pick<PageRequest, 'page' | 'take' | 'order' | 'sortBy' | 'a
 export const isFollowing = ({ after }: Pick<PageRequest, 'after'>): boolean => after !== undefined;
 
 /**
- * What has to be read for a page: by its number, from the nearer end; or behind its cursor, and then one row more,
- * which tells whether anything follows.
- * @throws DomainError validation.failed for a text that is no cursor, or where the list is not sorted by age
+ * Returns what to read for a page: by its number, from the nearer end; or after its cursor, and then one row more,
+ * which shows whether anything follows.
+ * @throws DomainError validation.failed for a text that is no cursor, or if the list is not sorted by age
  */
 export function stretchOf(itemCount: number, request: Sorted): Stretch {
   const { after, sortBy, take, order } = request;
@@ -73,12 +74,12 @@ export function stretchOf(itemCount: number, request: Sorted): Stretch {
   return { at: 0, count: take + 1, fromBack: false, direction: order, behind: readCursor(after) };
 }
 
-/** The same where the total is not known yet, but read together with the page: never from the other end. */
+/** Returns the same if the total is read together with the page, and so not known yet: never from the other end. */
 export const stretchForwards = (request: Sorted): Stretch => stretchOf(Number.POSITIVE_INFINITY, request);
 
 /**
- * The page, made of what was read for it.
- * @param rows of the `stretch`, or more; each with its place, if the list is sorted by age
+ * Returns the page, made of what was read for it.
+ * @param rows those of the `stretch`, or more; each with its place, if the list is sorted by age
  */
 export function pageOf<T extends RowPlace>(
   { page, take, sortBy }: Sorted,
@@ -95,9 +96,9 @@ export function pageOf<T extends RowPlace>(
 }
 
 /**
- * One page of a query, in a stable order: every sort ends in the id.
+ * Reads one page of a query, in a stable order: every sort ends in the id.
  * @param columns what to sort by, the id last, as `alias.property`.
- * @param itemCount where a counter knows it; otherwise the rows are counted.
+ * @param itemCount the total from a counter; without it the rows are counted.
  * @throws DomainError validation.failed as `stretchOf`
  */
 export async function readPage<T extends ObjectLiteral & { id: string }>(
@@ -119,7 +120,7 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
     query.andWhere(afterCursor(stretch.behind, columns, direction, put));
   }
   if (request.sortBy === 'created_at') query.addSelect(placeAtOf(columns[0] as string), 'placeAt');
-  // TypeORM takes no rows for all of them.
+  // TypeORM treats a limit of 0 as no limit.
   const nothing = { entities: [], raw: [] };
   const { entities, raw } =
     count === 0 ? nothing : await query.offset(at).limit(count).getRawAndEntities<Pick<RowPlace, 'placeAt'>>();
@@ -128,5 +129,5 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   return { ...page, rows: page.rows.map(({ entity }) => entity) };
 }
 
-/** A LIKE pattern that finds `text` anywhere; its own wildcards are escaped. */
+/** Returns a LIKE pattern that finds `text` anywhere; wildcards in it are escaped. */
 export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, (sign) => `\\${sign}`)}%`;

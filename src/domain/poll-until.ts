@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const pauseMs = 100;
 
 /**
- * Looks every tenth of a second until something is so or the time is over: for what another request or process is about
- * to finish.
- * @returns what the last look saw
+ * Looks every tenth of a second until a condition holds or the time is over: for something that another request or
+ * process is about to finish.
+ * @returns the result of the last look
  */
 export async function pollUntil<Seen>(
   look: () => Promise<Seen>,

@@ -3,7 +3,7 @@ import { lockExclusively } from '../platform/database/advisory-locks.js';
 import { DomainError, type ErrorCode } from './errors.js';
 
 interface Room {
-  /** What is counted, and for whom. */
+  /** What is counted, and for whom: the key of the lock. */
   of: string;
   most: number;
   count: () => Promise<number>;

@@ -4,20 +4,19 @@ import { nilUuid } from '../platform/uuid.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 import { environmentStands } from './standing-environment.js';
 
-/** Whose lists: all of an Account's, those of one Environment, or (null) those that belong to none. */
+/** Whose lists: all of an Account's, those of one Environment, or (null) those that belong to no Environment. */
 export interface Counted {
   accountId: string;
   environmentId?: string | null | undefined;
   /** The webhook or the directory, if each has a list of its own. */
   ownerId?: string;
-  /** SQL: whether rows of an Environment count, unless it is as in `environmentStands`. */
+  /** SQL: whether rows of an Environment are included; `environmentStands` by default. */
   stands?(row: string): string;
 }
 
-/** The value of a row without an Environment. */
 /**
- * SQL: how many rows some lists have together, exactly; the database counts them (docs/decisions/0085). Rows of an
- * Environment that is being deleted do not count.
+ * SQL: the exact number of rows that some lists have together; the database counts them (docs/decisions/0085). Rows of
+ * an Environment that is being deleted are not included.
  */
 export function rowCount(
   put: Bind,
@@ -31,7 +30,7 @@ export function rowCount(
   return `(select coalesce(sum(c.value), 0) from row_counts c where ${conditions.join(' and ')})`;
 }
 
-/** The same in a statement of its own. */
+/** Returns that number, in a statement of its own. */
 export async function readRowCount(
   tx: EntityManager,
   counted: Counted,

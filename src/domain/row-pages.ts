@@ -7,19 +7,19 @@ import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwa
 import { type Bind, bindInto } from './sql-parameters.js';
 
 /**
- * A list of plain rows, as SQL; a page of fifty costs a fraction of what entities would. A page's keys are found first,
- * and its rows are then read by key, so that PostgreSQL sorts nothing but the sort columns.
+ * A list of plain rows, as SQL; a page of fifty costs a fraction of what entities would. A query finds a page's keys
+ * first and then reads the rows by key, so that PostgreSQL sorts only the sort columns.
  */
 export interface RowList {
   /** The table in which rows are found, with an alias. */
   from: string;
-  /** The condition, including account (`$1`) and Environment (`$2`, null where the scope is the Account). */
+  /** The condition, including account (`$1`) and Environment (`$2`, null if the scope is the Account). */
   where(put: Bind): string;
   /** The key column, with the alias. */
   key: string;
   /** Further columns of the alias that `found` carries along, so that the row is not read again. */
   carried?: string;
-  /** What is joined to show a row, under the same alias, by `found.key`. */
+  /** What is joined by `found.key`, under the same alias, to show a row. */
   shownBy: string;
   /** The columns that are shown, each named like its property. */
   select(put: Bind): string;
@@ -28,24 +28,24 @@ export interface RowList {
 /** Runs one statement in the scope of a list. */
 export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 
-/** @returns columns for a select list, of a table's alias, named like their properties */
+/** Returns columns of a table's alias for a select list, named like their properties. */
 export const columnsOf = (alias: string, properties: readonly string[]): string =>
   properties.map((property) => `${alias}.${inSnakeCase(property)} as "${property}"`).join(', ');
 
 type Rows = Pick<RowList, 'select' | 'from' | 'where'>;
 
-/** All rows of a list, in an open transaction. @param ending their order, and the most that may come */
+/** Reads all rows of a list, in an open transaction. @param ending SQL: their order and limit */
 export function readRows<Row>(tx: EntityManager, scope: AccountScope, list: Rows, ending: string): Promise<Row[]> {
   const { text, values } = allOf(scope, list, ending);
   return tx.query(text, values);
 }
 
 /**
- * Limits of one portion, in rows and in characters of their long columns: the driver makes objects of a portion at
- * once, which is some milliseconds of work.
+ * Limits of one portion, in rows and in characters of their long columns: the driver turns a portion into objects at
+ * once, which takes some milliseconds.
  */
 const portion = { rows: 1000, characters: 1_000_000 };
-const firstPortion = 50; // which tells how long rows are
+const firstPortion = 50; // shows how long rows are
 
 export interface Many<Row> {
   /** The number of characters in a row's long columns. */
@@ -55,8 +55,8 @@ export interface Many<Row> {
 }
 
 /**
- * The same for lists of thousands: read in portions, between which other requests have their turns.
- * @returns null where the rows are too long together
+ * Reads lists of thousands of rows, in portions, between which other requests get their turn.
+ * @returns null if the rows are too long together
  */
 export async function readManyRows<Row>(
   tx: EntityManager,
@@ -90,7 +90,7 @@ function allOf(scope: AccountScope, list: Rows, ending: string) {
 }
 
 /**
- * One page of a list whose total is known without counting its rows. The statement is always the same but for the sort
+ * Reads one page of a list whose total is known without counting its rows. The statement differs only in the sort
  * order, so it is one round trip with a cached plan.
  * @param total SQL for the total
  * @param columns the sort columns, the id last
@@ -105,8 +105,8 @@ export const readPageByTotal = <Row>(
   readSlice((text, values) => db.statementIn(scope, statementOf(text), values), scope, list, page, columns);
 
 /**
- * One page of a list whose rows are counted, in an open transaction. Ten rows and ten thousand ask for different plans,
- * so PostgreSQL makes one for the actual values.
+ * Reads one page of a list whose rows are counted, in an open transaction. Ten rows and ten thousand need different
+ * plans, so PostgreSQL makes one for the actual values.
  */
 export const readCountedPage = <Row>(
   tx: EntityManager,
@@ -118,7 +118,7 @@ export const readCountedPage = <Row>(
 
 type Expression = (put: Bind) => string;
 
-/** The first page is read together with the total, and so is one that follows another. */
+/** Reads the first page, and one after a cursor, together with the total. */
 async function readSlice<Row>(
   ask: Ask,
   scope: AccountScope,
@@ -137,7 +137,7 @@ async function readSlice<Row>(
   const [age, id] = columns as [string, string];
   const place = request.sortBy === 'created_at' ? `, ${placedBy(age, id)}` : '';
   const select = (put: Bind, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
-    // A number in the text is planned anew each time, as for any text that is not prepared
+    // With a number in the text, PostgreSQL plans each time, as for any text that is not prepared
     // (src/platform/database/prepared-texts.ts).
     const offset = total === undefined ? `offset ${at}` : at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
@@ -146,7 +146,7 @@ async function readSlice<Row>(
     return `select ${list.select(put)}${place}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
   const totalAlone = async () => {
-    // A total may leave a value of the scope unused, whose type PostgreSQL then could not tell.
+    // A total may leave a value of the scope unused, whose type PostgreSQL could not infer otherwise.
     const [row] = await run<{ total: string }>(
       (put) => `select ${totalOf(put, () => list.where(put))} as total from (select $1::uuid, $2::uuid) scope`,
     );
@@ -174,17 +174,17 @@ function valuesIn({ accountId, environmentId }: AccountScope): { put: Bind; valu
 }
 
 /**
- * Part of the text, since PostgreSQL only plans for few rows if it knows that they are few; in steps, so that there are
- * few texts.
+ * Returns the limit, which is part of the text, since PostgreSQL only plans for few rows if it knows that they are few;
+ * in steps, so that there are few texts.
  */
 export const limitFor = (count: number): number => steps.find((step) => count <= step) as number;
-/** Each also with one more, which tells whether anything follows. */
+/** Each also with one row more, which shows whether anything follows. */
 const steps = [20, 21, 50, 51, 100, 101];
 
-/** One for each list, and each way to sort and limit it. */
+/** One statement for each list, and each way to sort and limit it. */
 const statements = new Map<string, Statement>();
 
-/** The statement for a text; always the same object, so that its plan is kept. */
+/** Returns the statement for a text, always the same object, so that its plan is kept. */
 export function statementOf(text: string): Statement {
   const known = statements.get(text);
   if (known) return known;

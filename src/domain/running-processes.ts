@@ -7,7 +7,7 @@ export interface ProcessLook {
   status: string;
   historyLength: number;
   startedAt: Date;
-  /** It was asked to stop, and has not yet. */
+  /** Whether it was asked to stop and has not stopped yet. */
   isStopping: boolean;
   /** Steps that have begun and not finished. */
   pending: PendingStep[];
@@ -21,19 +21,23 @@ export interface PendingStep {
   nextAttemptAt: Date | null;
 }
 
-/** What rules ask of running processes; answered by `src/temporal/processes.ts`. */
+/** What the domain needs to know of running processes; `src/temporal/processes.ts` implements it. */
 export interface RunningProcesses {
-  /** What Temporal knows of a process; null for nothing. @throws DomainError service.unavailable within two seconds */
+  /** Returns what Temporal knows of a process, or null. @throws DomainError service.unavailable within two seconds */
   describe(workflowId: string): Promise<ProcessLook | null>;
-  /** Asks a process to stop. @returns false when none runs. @throws DomainError service.unavailable within two seconds */
+  /**
+   * Asks a process to stop.
+   * @returns false when none runs.
+   * @throws DomainError service.unavailable within two seconds
+   */
   cancel(workflowId: string): Promise<boolean>;
   /**
-   * Those without a running process in Temporal's list, which is a moment behind: `startAgain` checks each one itself.
+   * Returns the inputs without a running process in Temporal's list, which lags a little: `startAgain` checks each one.
    * @returns a part of `inputs`, the very same objects
    */
   notSeenRunning<P extends ProcessName>(name: P, inputs: readonly ProcessInput<P>[]): Promise<Set<ProcessInput<P>>>;
   /**
-   * Starts a process whose row still waits, however its earlier run has ended: terminated, failed, or forgotten.
+   * Starts a process whose row is still pending, however its earlier run ended: terminated, failed, or forgotten.
    * @returns false if it is running
    */
   startAgain<P extends ProcessName>(name: P, input: ProcessInput<P>): Promise<boolean>;

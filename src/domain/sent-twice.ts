@@ -5,6 +5,6 @@ import { minutes } from '../platform/clock.js';
  */
 export const sentTwiceWithin = minutes(1);
 
-/** Whether something was done so recently that a form asking for it is the one that did it. */
+/** Returns whether something was done so recently that a form that requests it is taken for the one that did it. */
 export const wasJustDone = (doneAt: Date | null, now: Date): boolean =>
   doneAt !== null && now.getTime() - doneAt.getTime() < sentTwiceWithin;

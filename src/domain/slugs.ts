@@ -20,7 +20,7 @@ const letters: Record<string, string> = {
   ŧ: 't',
 };
 
-/** A slug made from a name (contract §1); `fallback` where the name has no Latin letter or digit. */
+/** Returns a slug made from a name (contract §1); `fallback` if the name has no Latin letter or digit. */
 export function slugFrom(name: string, fallback: string): string {
   const slug = name
     .normalize('NFKD') // before the letters: it makes an æ of an ǽ
@@ -33,7 +33,7 @@ export function slugFrom(name: string, fallback: string): string {
   return slug || fallback;
 }
 
-/** The same slug with a short random ending, for when it is taken. */
+/** Returns the slug with a short random ending, for one that is taken. */
 export function withSuffix(slug: string): string {
   const suffix = Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');
   return `${slug.slice(0, longest - suffix.length - 1).replace(/-+$/, '')}-${suffix}`;
@@ -41,13 +41,13 @@ export function withSuffix(slug: string): string {
 
 export interface Naming {
   name: string;
-  /** If none is given, it is made from the name, with an ending if that is taken. */
+  /** Without one, it is made from the name, with a random ending if that is taken. */
   slug?: string | undefined;
 }
 
 /**
  * Inserts under the given slug, or under the first free one made from the name.
- * @param insert answers false, without failing the transaction, if the slug is taken
+ * @param insert returns false, without failing the transaction, if the slug is taken
  * @throws DomainError `taken` for a given slug
  */
 export async function underFreeSlug<T>(

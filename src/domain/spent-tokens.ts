@@ -13,12 +13,12 @@ const isSpentStatement = {
 
 const unspendStatement = { name: 'unspend_sealed_token', text: 'delete from spent_tokens where token_hash = $1' };
 
-/** Removes the mark of `spend`, if what it was spent for could not be done. */
+/** Removes the mark of `spend`, if the token's purpose could not be fulfilled. */
 export async function unspend(db: Pick<Db, 'statement'>, secret: string): Promise<void> {
   await db.statement(unspendStatement, [hashSecret(secret)]);
 }
 
-/** Whether it was marked, and has not expired since. */
+/** Returns whether a token was marked and has not expired since. */
 export const isSpent = async (db: Pick<Db, 'statement'>, secret: string, now: Date): Promise<boolean> =>
   (await db.statement(isSpentStatement, [hashSecret(secret), now])).length > 0;
 

@@ -1,7 +1,7 @@
-/** Adds a value to a statement, and answers its placeholder for the text. */
+/** Adds a value to a statement, and returns its placeholder for the text. */
 export type Bind = (value: unknown) => string;
 
-/** For a statement with these values, as far as they are known yet. */
+/** Returns a `Bind` that appends to these values of a statement. */
 export const bindInto =
   (values: unknown[]): Bind =>
   (value) =>

@@ -3,9 +3,9 @@ import type { AccountScope } from '../platform/scope.js';
 import { DomainError } from './errors.js';
 
 /**
- * Keeps an Account from being closed until the end of the transaction: closing it ends everything that exists by then,
- * and nothing may be created in it afterwards.
- * @throws DomainError account.not_found for one that is closed
+ * Keeps an Account from being closed until the end of the transaction: the closing ends everything that exists by then,
+ * and nothing may be created in the Account afterwards.
+ * @throws DomainError account.not_found if it is closed
  */
 export async function holdOpen(tx: EntityManager, { accountId }: AccountScope): Promise<void> {
   const text = 'select from accounts where id = $1 and closed_at is null for key share';

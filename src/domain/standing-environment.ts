@@ -5,16 +5,16 @@ import { DomainError } from './errors.js';
 
 /**
  * SQL: whether the Environment of a row still exists. One that is being deleted belongs to no Account any more
- * (docs/decisions/0042), so nothing in it counts. One look-up by key, whatever the plan.
+ * (docs/decisions/0042), so its rows are left out. It is one look-up by key, whatever the plan.
  * @param row the prefix of the row's columns
  */
 export const environmentStands = (row: string): string =>
   `(select account_id from environments where id = ${row}.environment_id) = ${row}.account_id`;
 
 /**
- * Keeps an Environment from being deleted until the end of the transaction: deleting it ends what is in it by then, and
- * would miss what is created meanwhile. To be called before anything in it is locked, in the order of whoever deletes
- * it.
+ * Keeps an Environment from being deleted until the end of the transaction: the deletion ends what is in it by then,
+ * and would miss what is created meanwhile. Call it before locking anything in the Environment, in the order in which a
+ * deletion takes its locks.
  * @throws DomainError environment.not_found
  */
 export async function holdEnvironment(

@@ -1,6 +1,6 @@
 /**
- * The digits of a code, however they were typed: with the space that a mail shows between its groups, or another
- * separator, and in full width, as on Japanese keyboards.
+ * Returns the digits of a code, however they were typed: with the space that a mail shows between groups, with another
+ * separator, or in full width, as on Japanese keyboards.
  */
 export const typedDigits = (code: string): string =>
   code

@@ -4,11 +4,11 @@ import { pollUntil } from './poll-until.js';
 import type { RunningProcesses } from './running-processes.js';
 
 /**
- * Waits until a run that was asked to stop has stopped: it ends its row when it hears of it, and would end a new one
- * under the same id.
- * @param wasCancelled whether its row is cancelled: then the run may have been asked and not have heard, also while
- *   Temporal does not answer
- * @throws DomainError service.unavailable while it is stopping, or may be; the request is then to be repeated
+ * Waits until a workflow run that was asked to stop has stopped: it ends its row when it receives the request, and
+ * would otherwise end a new row under the same id.
+ * @param wasCancelled whether its row is cancelled: then the run may have been asked and not have received it yet, also
+ *   while Temporal does not answer
+ * @throws DomainError service.unavailable while it is stopping, or may be; the request then has to be repeated
  */
 export async function waitUntilStopped(
   processes: Pick<RunningProcesses, 'describe'>,
@@ -19,7 +19,7 @@ export async function waitUntilStopped(
       if (!wasCancelled && error instanceof DomainError && error.code === 'service.unavailable') return null;
       throw error;
     });
-  // A worker that is up takes a few hundredths of a second.
+  // A running worker needs a few hundredths of a second.
   const last = await pollUntil(look, (seen) => !seen?.isStopping, { seconds: 2 });
   if (last?.isStopping) throw new DomainError('service.unavailable', { retryAfter: 1 });
   await assertStillMay();

@@ -14,9 +14,7 @@ export const needsOtherSignIn = (
   and ${session}.account_id is distinct from ${accountId}
   and not exists (select from sso_connections c where c.id = ${session}.sso_connection_id and c.account_id = ${accountId})`;
 
-/**
- * SQL: whether a session gives no access to one of its user's Accounts. It may not change what applies to all of them.
- */
+/** SQL: whether a session gives no access to one of its user's Accounts. It must not change what applies to all. */
 export const leavesAccountsOut = (session: string): string => `exists (
   select from memberships m where m.user_id = ${session}.user_id and ${needsOtherSignIn(session, 'm.account_id')})`;
 

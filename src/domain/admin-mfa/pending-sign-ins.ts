@@ -119,10 +119,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
       await db.statement(setStatement, [id, challenge]);
     },
 
-    /**
-     * Removes and returns the WebAuthn challenge, so that no answer to it is accepted twice. Null if it is gone
-     * already.
-     */
+    /** Removes and returns the WebAuthn challenge, so that only one answer to it is accepted. Null if it is gone. */
     async takeChallenge(id: string, on: Statements = db): Promise<string | null> {
       const [taken] = await on.statement<{ challenge: string }>(takeStatement, [id]);
       return taken?.challenge ?? null;

@@ -31,10 +31,7 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
   return ended.map(({ id }) => id);
 }
 
-/**
- * Does the same for the service's operator, for users whom nobody else may reset: an only Owner, a member of several
- * Accounts.
- */
+/** Does the same for the operator, where nobody else may: for an only Owner, or a member of several Accounts. */
 export const createMfaResetByOperator =
   ({ db, now }: { db: Db; now: Clock }) =>
   /** Notifies the person by mail. False if nobody has the address. */

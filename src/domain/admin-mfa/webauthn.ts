@@ -43,9 +43,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
     on.statement<StoredCredential>(ofUserStatement, [userId]);
 
   return {
-    /**
-     * Returns options for `navigator.credentials.get` with the user's keys; replaces the sign-in's earlier challenge.
-     */
+    /** Returns options for `navigator.credentials.get` with the user's keys; replaces an earlier challenge. */
     async assertionOptions({ id, userId }: OpenUserSignIn): Promise<PublicKeyCredentialRequestOptionsJSON> {
       const options = await ceremonies.requestOptions(await credentialsOf(userId), 'preferred');
       await pending.setChallenge(id, options.challenge);
@@ -83,9 +81,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       return null;
     },
 
-    /**
-     * Returns options for `navigator.credentials.create` that exclude the user's keys; the caller keeps the challenge.
-     */
+    /** Returns options for `navigator.credentials.create` without the user's keys; the caller keeps the challenge. */
     enrollmentOptions: async (owner: KeyOwner): Promise<PublicKeyCredentialCreationOptionsJSON> =>
       ceremonies.creationOptions(owner, await credentialsOf(owner.id)),
 

@@ -47,9 +47,7 @@ export interface InviteAcceptance {
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: Acceptance): Promise<{ accountName: string }>;
-  /**
-   * Returns the Account if this link was accepted within the last minute, as when its form is sent twice; else null.
-   */
+  /** Returns the Account if this link was accepted within the last minute: its form was sent twice. Else null. */
   justAccepted(token: string): Promise<{ accountName: string } | null>;
 }
 

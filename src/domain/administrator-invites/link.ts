@@ -7,9 +7,7 @@ interface Linked {
   tokenKeyId?: string;
 }
 
-/**
- * Returns the one-time token of an invite's link. It is derived, so that it is stored nowhere (docs/decisions/0004).
- */
+/** Returns the one-time token of an invite's link. It is derived, and stored nowhere (docs/decisions/0004). */
 export function administratorInviteToken(
   sealing: Pick<Sealing, 'derive'>,
   { id, linkNumber, tokenKeyId }: Linked,

@@ -50,9 +50,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
       }),
     );
 
-  /**
-   * Each batch takes a turn of its own. An export cannot be resumed, so it waits for its turns as long as they take.
-   */
+  /** Each batch takes a turn of its own. An export cannot be resumed, so it waits as long as it takes. */
   async function* batches(place: AuditPlace, filters: AuditFilters, snapshot: string, first: AuditRow[]) {
     const { accountId } = place;
     let rows = first;

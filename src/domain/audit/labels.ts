@@ -75,9 +75,7 @@ const namedBy = (kind: Named['kind'], id: unknown): Named | null => (isUuid(id) 
 
 const person = `coalesce(nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), ''), email::text)`;
 
-/**
- * Ids are in the order of `kinds`. Users who have left the Account are named, too: the rows say that they acted in it.
- */
+/** Ids are in the order of `kinds`. Users who have left the Account are named, too, since they acted in it. */
 const namesStatement = {
   name: 'names_of_audit_rows',
   text: `

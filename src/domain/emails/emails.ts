@@ -18,9 +18,7 @@ export interface EmailsDeps {
 }
 type EndedStatus = Exclude<EmailStatus, 'pending'>;
 
-/**
- * Thrown for a mail that a newer version queued during a rolling update: it is retried until a newer worker takes it.
- */
+/** Thrown for a mail that a newer version queued during a rolling update, to retry until a newer worker takes it. */
 class OfNewerVersion extends Error {
   override name = 'OfNewerVersion';
 }

@@ -47,9 +47,7 @@ const columns = {
   slug: ['environment.slug', 'environment.id'],
 };
 
-/**
- * The Environments of an Application (contract §6). Transactions see the whole Account, since its tree includes them.
- */
+/** The Environments of an Application (contract §6). Transactions see the whole Account, whose tree has them. */
 export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environments {
   return {
     list: ({ accountId, applicationId }, reach, page) =>

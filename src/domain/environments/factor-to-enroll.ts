@@ -1,7 +1,5 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 
-/**
- * Returns whether no factor can be enrolled by everyone: an emailed code adds nothing for people who sign in by mail.
- */
+/** Returns whether no factor can be enrolled by everyone: an emailed code adds nothing to a sign-in by mail. */
 export const lackingFactorToEnroll = (allowed: readonly FactorKind[]): boolean =>
   !allowed.includes('totp') && !allowed.includes('webauthn');

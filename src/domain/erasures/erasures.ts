@@ -36,9 +36,7 @@ export const erasureInput = ({
   identityId,
 });
 
-/**
- * Deletes an Identity with everything about it: the person is locked out at once, the rest is deleted batch by batch.
- */
+/** Deletes an Identity with everything about it: the person is locked out at once, the rest deleted batch by batch. */
 export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
   /** Runs a step of a running erasure, in a transaction of its own and on behalf of its requester. */
   const step = (id: string, work: (tx: EntityManager, erasure: Erasure) => Promise<boolean>) =>
@@ -93,9 +91,7 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
     /** Removes the person from a batch of Environments. */
     removeMemberships: (id: string) => step(id, (tx, erasure) => removeMemberships(tx, erasure, batchSize)),
 
-    /**
-     * Deletes the profile. Returns `more` if it was given another membership meanwhile, which has to be removed first.
-     */
+    /** Deletes the profile. Returns `more` if a membership was added meanwhile, which has to be removed first. */
     complete: (id: string) =>
       step(id, async (tx, erasure) => {
         const removed = await removeIdentity(tx, erasure);

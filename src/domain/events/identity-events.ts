@@ -10,9 +10,7 @@ type Metadata = Record<string, unknown>;
 /** A change of what an Identity has once in its Account: profile, address, password, factors, sessions. */
 export interface Happening {
   action: EventAction;
-  /**
-   * The event's metadata. A function returns it for each Environment, or null if the change does not concern that one.
-   */
+  /** The event's metadata; or a function that returns it for each Environment, or null if nothing happened there. */
   metadata?: Metadata | ((environmentId: string) => Metadata | null);
 }
 

@@ -60,9 +60,7 @@ export async function noteMasterKey({ db, sealing, now }: Deps): Promise<void> {
   await db.statement(note, [sealing.currentId, sealing.checkValue(sealing.currentId), now()]);
 }
 
-/**
- * Returns whether a process of the service encrypts, or has encrypted, with the first of the configured master keys.
- */
+/** Returns whether a process of the service has encrypted with the first of the configured master keys. */
 export async function isMasterKeyUsed({ db, sealing }: Pick<Deps, 'db' | 'sealing'>): Promise<boolean> {
   const used = await db.statement<Used>(usedKeys, []);
   return used.some(({ id }) => id === sealing.currentId);

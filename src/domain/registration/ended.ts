@@ -15,9 +15,7 @@ export const ended = (status: Exclude<PendingRegistrationStatus, 'pending'>, rea
     applicationName: null,
   }) satisfies Partial<PendingRegistration>;
 
-/**
- * The status at a time: `expired` after its end or after too many wrong passwords, even if no worker has noticed yet.
- */
+/** The status at a time: `expired` after its end or too many wrong passwords, even if no worker has noticed yet. */
 export const registrationStatusAt = (
   { status, expiresAt, attempts }: Pick<PendingRegistration, 'status' | 'expiresAt' | 'attempts'>,
   now: Date,

@@ -18,9 +18,7 @@ export interface RegistrationMailsDeps {
   signInUrl: string | null;
 }
 
-/**
- * The contents of the mails about registrations. Each is null once the registration, or the Account intent, has ended.
- */
+/** The contents of the mails about registrations; null once the registration, or the Account intent, has ended. */
 export function registrationMails({ sealing, now, baseUrl, signInUrl }: RegistrationMailsDeps) {
   const open = async (tx: EntityManager, id: string) => {
     const found = await tx.findOneBy(PendingRegistration, { id });

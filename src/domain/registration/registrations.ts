@@ -23,9 +23,7 @@ export interface RegistrationsDeps extends Durations {
   now: Clock;
 }
 
-/**
- * The registration of a link. After its end names and address are null, or, if confirmed, those of Account and User.
- */
+/** The registration of a link. After its end, names and address are null; if confirmed, Account's and User's. */
 export interface FoundRegistration
   extends Pick<
     PendingRegistration,
@@ -178,9 +176,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
     /** Ends a registration whose time is over and deletes its personal data. Returns `pending` before that. */
     expire: (id: string) => end(id, { status: 'expired', reason: 'not_confirmed_in_time', due: true }),
 
-    /**
-     * Ends a pending one that the mailbox's owner did not ask for, deletes its personal data, and returns how it ended.
-     */
+    /** Ends a pending one that the mailbox's owner declines, deletes its personal data, and returns how it ended. */
     decline: (id: string) => end(id, { status: 'discarded', reason: 'declined_by_mailbox', due: false }),
 
     /** Ends a pending one for an operator's reason, deletes its personal data, and returns how it ended. */

@@ -15,10 +15,7 @@ export const takeTurn = (tx: EntityManager, email: string): Promise<void> =>
 
 type Waiting = Pick<PendingRegistration, 'id' | 'expiresAt'>;
 
-/**
- * Locks the pending registrations of an address, always in the same order, so that two links settle one after the
- * other.
- */
+/** Locks an address's pending registrations, always in one order, so that two links settle one after the other. */
 export const lockWaiting = (tx: EntityManager, email: string): Promise<Waiting[]> =>
   tx.query(
     `select id, expires_at as "expiresAt" from pending_registrations

@@ -1,10 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 
-/**
- * The people and groups that a token provisions: those of an Environment, for the Account, or of one organization in
- * it.
- */
+/** The people and groups that a token provisions: an Environment's, for the Account, or those of an organization. */
 export interface Directory {
   scope: EnvironmentScope;
   organizationId: string | null;

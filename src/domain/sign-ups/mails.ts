@@ -21,9 +21,7 @@ export interface SignUpMailsDeps {
   baseUrl: string;
 }
 
-/**
- * The contents of the mails of identity links. Null once the link does not work, and for an address that nobody has.
- */
+/** The contents of the mails of identity links; null once the link does not work, and if nobody has the address. */
 export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
   const read = async (tx: EntityManager, id: string) => {
     const link = await readIdentityLink(tx, id, now());

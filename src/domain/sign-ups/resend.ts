@@ -24,9 +24,7 @@ export interface Unverified {
 }
 
 export interface Resend {
-  /**
-   * Returns a ticket to send the mail again, for a person who just proved the password: sealed, 15 minutes, one client.
-   */
+  /** Returns a sealed ticket to resend the mail, for a person who just proved the password: 15 minutes, one client. */
   ticket(client: LinkClient, unverified: Unverified): string;
   /**
    * Sends the mail again. A ticket that is invalid or too old sends nothing; the person sees the same answer.

@@ -28,10 +28,7 @@ export interface Assertion {
   handle: ProviderHandle;
   /** Until when our session may last (SAML's `SessionNotOnOrAfter`, with the clock skew); null if not said. */
   sessionUntil: Date | null;
-  /**
-   * The id that must not be used twice, and until when that could be tried; null if the protocol's exchange prevents
-   * it.
-   */
+  /** The id that must not be used twice, and until when it could be; null if the protocol's exchange prevents it. */
   once: { id: string; until: Date } | null;
 }
 

@@ -51,10 +51,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
     return find(connection);
   }
 
-  /**
-   * Creates one key at a time per connection: it takes a thread that signs and hashes for a second, for public
-   * metadata.
-   */
+  /** Creates one key at a time per connection: it takes a hashing thread for a second, and metadata is public. */
   function makeOnce(connection: SsoConnection): Promise<SsoSigningKey | null> {
     const { id } = connection;
     const made = beingMade.get(id) ?? make(connection).finally(() => beingMade.delete(id));

@@ -3,9 +3,7 @@ import type { Outbound } from '../../../platform/outbound/fetch.js';
 
 const withoutBody = [101, 204, 205, 304];
 
-/**
- * Sends the library's requests through the guard for tenants' URLs, with its limits and addresses, and no redirects.
- */
+/** Sends the library's requests through the guard for tenants' URLs: its limits, its addresses, no redirects. */
 export const guardedFetch =
   (outbound: Pick<Outbound, 'ask'>): CustomFetch =>
   async (url, { method, headers, body }) => {

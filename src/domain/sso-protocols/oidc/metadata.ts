@@ -80,10 +80,7 @@ function urlOf(text: string | null): URL {
   return url;
 }
 
-/**
- * Returns the metadata that we use, after checks: its issuer has to be the one asked (OpenID Connect Discovery 1.0
- * §4.3).
- */
+/** Returns the checked metadata that we use: its issuer is the one asked (OpenID Connect Discovery 1.0 §4.3). */
 function usable(server: ServerMetadata, asked: URL): ServerMetadata {
   const said = `${server.issuer.replace(/\/$/, '')}${wellKnown}`;
   if (said !== asked.href)

@@ -52,10 +52,7 @@ export interface BeginOidc {
   maxAge?: number | null;
 }
 
-/**
- * Returns the redirect URI, one per connection, so that responses of two providers cannot be mixed up (RFC 9700
- * §4.4.2).
- */
+/** Returns the connection's own redirect URI, so that responses of two providers are not mixed up (RFC 9700 §4.4.2). */
 export const callbackUrlOf = (baseUrl: string, connectionId: string): string =>
   `${baseUrl}/sso/oidc/${connectionId}/callback`;
 
@@ -76,9 +73,7 @@ const anyAge = 31_536_000;
 /** In characters: longer URLs fail on their way. Without the hint, the client's id tells the provider who asks. */
 const longestHint = 4096;
 
-/**
- * OpenID Connect as its relying party: authorization code flow with PKCE, and an ID token whose signature is checked.
- */
+/** OpenID Connect as its relying party: authorization code flow with PKCE and a signature check of the ID token. */
 export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: OidcProtocolDeps) {
   const fetch = guardedFetch(outbound);
   const metadata = createMetadata({ fetch, now });

@@ -8,9 +8,7 @@ import { OutboundError } from '../../../platform/outbound/errors.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
 import { providerMessage } from '../provider-message.js';
 
-/**
- * Turns an error of the library or the network into a refusal. Any other error is a fault, and is returned as it is.
- */
+/** Turns an error of the library or the network into a refusal. Other errors are faults, and returned as they are. */
 export function asRefusal(error: unknown): Error {
   if (error instanceof SsoRefused) return error;
   const outbound = causes(error).find((cause) => cause instanceof OutboundError);

@@ -6,9 +6,7 @@ const kindsOfKey = [errors.JWSSignatureVerificationFailed, errors.JWKSNoMatching
 /** Returns whether an error means that none of the keys has signed the token. */
 export const isOfKey = (error: unknown): boolean => kindsOfKey.some((kind) => error instanceof kind);
 
-/**
- * Returns jose's objection to a token's signature or form; null for a fault, or for a refusal from fetching the keys.
- */
+/** Returns jose's objection to a token's signature or form; null for a fault, or a refusal from fetching the keys. */
 export function refusalOfSignature(error: unknown): SsoRefusal | null {
   if (isOfKey(error)) return 'signature_invalid';
   if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported) return 'algorithm_refused';

@@ -118,9 +118,7 @@ function pemOf(base64: string): string {
   return certificate.toString().trim();
 }
 
-/**
- * Returns the best format on offer: the persistent one, else the address. Null, to request none, if it offers neither.
- */
+/** Returns the best format on offer: persistent, else the address; null, to request none, if it offers neither. */
 function formatOf(role: XmlElement): string | null {
   const offered = childrenOf(role, md, 'NameIDFormat').map(({ text }) => text.trim());
   return [nameIdFormats.persistent, nameIdFormats.email].find((format) => offered.includes(format)) ?? null;

@@ -14,9 +14,7 @@ export interface ServiceProviderKey {
 export interface RequestToSend {
   /** The id of the row in `sso_requests`; the message's `ID` is an underscore and this. */
   requestId: string;
-  /**
-   * The RelayState, which the response returns: a secret that works once, at most 80 bytes (SAML 2.0 Bindings §3.4.3).
-   */
+  /** The RelayState, which the response returns: a secret, works once, at most 80 bytes (SAML 2.0 Bindings §3.4.3). */
   state: string;
   /** Whether the person has to authenticate anew, even if the connection does not require it of everybody. */
   forceAuthn?: boolean;

@@ -97,10 +97,7 @@ function assertAlgorithms(info: XmlElement, reference: XmlElement): void {
 
 const assertionNames = ['Assertion', 'EncryptedAssertion'];
 
-/**
- * Returns the only assertion of a response, plain or encrypted; a second one anywhere is refused.
- * @throws SsoRefused
- */
+/** Returns the only assertion of a response, plain or encrypted, without others anywhere. @throws SsoRefused */
 export function onlyAssertionOf(response: XmlElement): XmlElement | null {
   const found = [...everyElement(response)].filter(({ name }) => assertionNames.includes(name));
   if (found.length > 1) throw new SsoRefused('malformed', 'It has more than one assertion');
