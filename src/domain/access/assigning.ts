@@ -19,7 +19,7 @@ export interface WantedAssignment {
   nodeId: string | null;
   effectiveFrom: Date | null;
   effectiveTo: Date | null;
-  /** Whether the holder is told by mail when its window begins, is about to end, and ends. By default not. */
+  /** Whether the holder is mailed when its window begins, is about to end, and ends. By default not. */
   notifyHolder?: boolean;
 }
 
@@ -28,7 +28,7 @@ export type AssignmentResult =
   | { status: 'created' | 'exists'; assignment: RoleAssignment }
   | { status: 'failed'; error: DomainError };
 
-/** The same for an Identity that does not exist yet. */
+/** A wanted assignment of an Identity that does not exist yet. */
 export type WantedByNewcomer = Omit<WantedAssignment, 'identityId'>;
 
 /** A wanted assignment whose Identity, role and node exist. */

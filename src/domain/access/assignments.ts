@@ -35,7 +35,7 @@ export interface AssignmentsDeps {
 
 const viewing = { permissions: ['rbac.view_roles'], capability: 'env_roles.view' } as const;
 
-/** Role assignments (contract §5, §10). Whoever gives a role must hold all of its permissions at that node. */
+/** Role assignments (contract §5, §10). A caller who grants a role must hold all of its permissions at that node. */
 export function createAssignments({ db, evaluation, rights, now }: AssignmentsDeps) {
   const giving = createGiving({ db, evaluation, rights });
 
@@ -44,7 +44,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     if (held !== 'held') throw forbiddenFor(caller, assigning);
   }
 
-  /** Any number at once, each by itself: one that is refused does not stop the others. */
+  /** Assigns any number of roles, each independently: a refusal does not stop the others. */
   function assignAll(
     scope: EnvironmentScope,
     caller: Caller,
@@ -91,7 +91,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * For an Identity that is being created, in its transaction, and without time limits. A refusal rolls that back.
-     * @throws DomainError permission.required (account.capability_required), role.not_found, nodes.node_not_found, role.cannot_grant
+     * @throws DomainError permission.required (account.capability_required), role.not_found, nodes.node_not_found,
+     *   role.cannot_grant
      */
     forNewcomer:
       (scope: EnvironmentScope, caller: Caller, { roleId, nodeId }: RoleAtNode) =>
@@ -131,7 +132,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
      * Checks that the caller may give roles at a node; they are assigned later, as by an invite.
      * @param wanted at which node (null: the root), and to whom, if that is known
      * @returns the node's id
-     * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required), role.cannot_grant
+     * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required),
+     *   role.cannot_grant
      */
     async assertMayGive(
       tx: EntityManager,
@@ -177,8 +179,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       listAssignments(db, scope, { identityId, part: rights.partOf(scope, caller, viewing), page }),
 
     /**
-     * Removes assignments, each by itself.
-     * @param identityId where only those of one Identity are meant
+     * Removes assignments, each independently.
+     * @param identityId limits the removal to one Identity
      * @returns for each, in order, the code of its refusal, or null
      */
     async removeAll(

@@ -23,7 +23,7 @@ export interface ExplainedReason extends Partial<SeenAssignment> {
 export interface Explanation extends Decision {
   /** The assignment that decided, and the way from the root to its node. */
   decision: (SeenAssignment & { path: Named[] }) | null;
-  /** Why; where it was denied, all that stands in the way. */
+  /** Why it was allowed, or everything for which it was denied. */
   reasons: ExplainedReason[];
 }
 

@@ -20,8 +20,8 @@ export interface GivingDeps {
 export const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 
 /**
- * Decides whether a caller may give roles: only with permissions that they hold at that node (contract §5), and only to
- * people of whom they may know (§6).
+ * Decides whether a caller may grant roles: only with permissions that they hold at that node (contract §5), and only
+ * to people whom they are allowed to see (§6).
  */
 export function createGiving({ db, evaluation, rights }: GivingDeps) {
   /** For each wanted grant, in order: the refusal, or null if the caller may give it. */

@@ -8,7 +8,7 @@ import { systemPermissions } from './permissions.js';
 export interface WantedGrant {
   keys: readonly string[];
   nodeId: string | null;
-  /** To whom, where that is known: nobody gives themselves what they hold for less long (docs/decisions/0018). */
+  /** The recipient, if known: nobody grants themselves a right for longer than they hold it (docs/decisions/0018). */
   identityId?: string | null | undefined;
   /** When it begins; null, or not said: now. */
   from?: Date | null;
@@ -17,9 +17,10 @@ export interface WantedGrant {
 }
 
 /**
- * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers can
- * only give what they hold. Administrators act by capability. Keys hold their scopes everywhere, and the permissions that the
- * application has registered: no scope names those, and the key is the application's own (docs/decisions/0017).
+ * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers
+ * can only give what they hold. Administrators act by capability. Keys hold their scopes everywhere, and the
+ * permissions that the application has registered: no scope names those, and the key is the application's own
+ * (docs/decisions/0017).
  */
 export async function lackingAt(
   evaluation: Evaluation,
@@ -32,7 +33,7 @@ export async function lackingAt(
   return lacking;
 }
 
-/** The same for many grants, in order, worded for the caller. What several of them need at one node is checked once. */
+/** Does the same for many grants, in order, worded for the caller. What several need at one node is checked once. */
 export async function lackingAtEach(
   evaluation: Evaluation,
   { environmentId }: EnvironmentScope,

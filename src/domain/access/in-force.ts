@@ -1,13 +1,15 @@
 /**
- * A role assignment `a` in time, as conditions for a statement (contract §5): it counts from `effective_from` on and until right
- * before `effective_to`. Written once, since an end that one statement forgot would be a right that does not end.
+ * A role assignment `a` in time, as conditions for a statement (contract §5): it counts from `effective_from` on and
+ * until right before `effective_to`. Written once, since an end that one statement forgot would be a right that does
+ * not end.
  * @param at how the statement calls the moment, such as `$4`
  */
 export const inForce = (at: string) => `(a.effective_from is null or a.effective_from <= ${at}) and ${notEnded(at)}`;
 
 /**
- * The assignment existed at a moment in the past. For now, which is null, no times are compared: whatever was not
- * removed counts. The machine that removes one may have another clock, and the right would go on for the difference.
+ * The assignment existed at a moment in the past. For now, which is null, no times are compared: every assignment that
+ * is not removed counts. The machine that removes one may have another clock, and the right would last for the
+ * difference.
  * @param then the moment as the statement calls it, such as `$6`
  */
 export const assignedThen = (then: string) =>
@@ -24,6 +26,6 @@ export const notLongOver = (a: string, at: string) => overAfter(a, `${at}::times
 
 /**
  * It ends, by its removal or by its window, later than `at`. Written as in the index `role_assignments_in_force`, so
- * that of all that somebody ever held only this is read.
+ * that of all assignments that a person ever had only these are read.
  */
 const overAfter = (a: string, at: string) => `coalesce(least(${a}.removed_at, ${a}.effective_to), 'infinity') > ${at}`;

@@ -46,14 +46,14 @@ export type AssertStaysInTest = (
 ) => Promise<void>;
 
 /**
- * Checks that the caller may change a person. Asked on the transaction that has locked the person, whether or not it
- * was asked before: meanwhile they may have come to production, or been given a role.
+ * Checks that the caller may change a person. It is called in the transaction that has locked the person, even if it
+ * was called before: meanwhile they may have joined production, or been given a role.
  */
 export type MayChange = (on?: Asked) => Promise<void>;
 
 /**
- * A person has one profile, one password and one set of factors in an Account. Whoever changes them with the key of a
- * test Environment could sign in to production as that person, but credentials never cross between the two
+ * A person has one profile, one password and one set of factors in an Account. A caller who changes them with the key
+ * of a test Environment could sign in to production as that person, but credentials never cross between the two
  * (specification, "What the service does"). So people who are in production are changed from there, or by an
  * administrator whose roles reach all of it (docs/decisions/0077).
  */
@@ -67,9 +67,9 @@ export const createProductionGuard =
   };
 
 /**
- * The identity provider of a test Environment says who somebody is there. It proves nothing by which they may change
- * how they sign in to production.
- * @param ssoConnectionId by which the person signed in, if by one
+ * The identity provider of a test Environment vouches for people there only. That is not enough to change how they sign
+ * in to production.
+ * @param ssoConnectionId the connection by which the person signed in, if any
  * @throws DomainError identity.in_production
  */
 export async function assertNotByTestProvider(

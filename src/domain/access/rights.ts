@@ -33,7 +33,7 @@ from role_assignments a
 where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')}`,
 };
 
-/** Where a node is for an administrator: within their reach, or at, above or below a node that their limits name. */
+/** SQL: whether a node is within an administrator's reach, or at, above or below a node that their limits name. */
 const standsStatement = {
   name: 'where_a_node_stands',
   text: `
@@ -65,7 +65,7 @@ export function createRights({
     holdsAt,
     gainedBy: createGained({ db, evaluation, now }),
 
-    /** The same for several nodes that exist. For an end user all nodes are checked together, for others one by one. */
+    /** Does the same for several existing nodes: for an end user in one check, for other callers one by one. */
     async holdsAtEach(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {
       const holds = new Map<string, Holding>([...nodeIds].map((nodeId) => [nodeId, 'held']));
       if (caller.type === 'identity') {
@@ -84,7 +84,7 @@ export function createRights({
     partOf: (scope: EnvironmentScope, caller: Caller, asked: Asked): ReachedNodes =>
       caller.type === 'platform_admin' ? reachOfAdministrator(scope, caller, asked) : null,
 
-    /** Where in the Environment's tree the caller holds what is asked; an empty list means nowhere. */
+    /** Returns where in the Environment's tree the caller holds what is asked; an empty list means nowhere. */
     async reach(scope: EnvironmentScope, caller: Caller, asked: Asked): Promise<ReachedNodes> {
       if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? null : [];
       if (caller.type === 'platform_admin') return reachOfAdministrator(scope, caller, asked);
@@ -115,8 +115,8 @@ export function createRights({
   }
 
   /**
-   * The nodes where an Identity holds none of the permissions. Each next permission is only checked for the nodes that
-   * are left.
+   * Returns the nodes where an Identity holds none of the permissions. Each further permission is only checked for the
+   * nodes that are left.
    */
   async function lackedBy(
     { environmentId }: EnvironmentScope,

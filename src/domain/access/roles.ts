@@ -30,7 +30,10 @@ export interface NewRole {
 }
 export type RoleChanges = Partial<Omit<NewRole, 'permissionKeys'>>;
 
-/** The roles of an Environment; the system's are read-only. Nobody puts a permission into one that they lack (contract §5). */
+/**
+ * The roles of an Environment; the system's are read-only. Nobody puts a permission into one that they lack (contract
+ * §5).
+ */
 export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evaluation; now: Clock }) {
   const held = (part: ReachedNodes = null) => ({ at: now(), part });
   const one = (tx: EntityManager, scope: EnvironmentScope, id: string, part?: ReachedNodes) =>
@@ -210,8 +213,8 @@ interface Locked {
 }
 
 /**
- * Locks a role against other changes and against its removal. A removal also waits for whoever is giving the role at
- * this moment.
+ * Locks a role against other changes and against its removal. A removal also waits for transactions that are granting
+ * the role.
  */
 async function lockCustom(
   tx: EntityManager,
@@ -228,9 +231,9 @@ async function lockCustom(
 }
 
 /**
- * The permissions with these keys, in the order of their keys, locked against removal until the end of the transaction:
- * a reference to a removed one would fail. To be called before a role is locked, in the order of whoever removes a
- * permission.
+ * Returns the permissions with these keys, in the order of their keys, locked against removal until the end of the
+ * transaction: a reference to a removed one would fail. Call it before locking a role, in the order in which the
+ * removal of a permission takes its locks.
  * @throws DomainError validation.failed
  */
 async function permissionsOf(

@@ -43,7 +43,7 @@ export function fittingBeside(taken: number, held: readonly string[]): ClaimedPe
   return { permissions, truncated: permissions.length < held.length };
 }
 
-/** The claims by name; `permissions_truncated` is there when some are missing. */
+/** Returns the claims by name, with `permissions_truncated` if some are missing. */
 export const permissionClaims = ({ permissions, truncated }: ClaimedPermissions) => ({
   permissions,
   ...(truncated && { permissions_truncated: true }),

@@ -40,7 +40,8 @@ where n.environment_id = $1 and ${rootIfNull('$2')} and ${isActive('n.path')} an
 };
 const resourcesStatement = {
   name: 'search_resources',
-  // What stands below is found by the owner's function, and in its order: for row-level security the planner would go through the nodes of everybody.
+  // What stands below is found by the owner's function, and in its order: for row-level security the planner would go
+  // through the nodes of everybody.
   text: `
 with held as materialized (
   select coalesce(array_agg(a.node_id), '{}') as ids from role_assignments a
@@ -55,7 +56,8 @@ where ${isActive('n.path')} order by found.id limit $6`,
 };
 const actionsStatement = {
   name: 'search_actions',
-  // Roles first, and then what they hold: an Environment may have a thousand permissions, and each would be tried by itself.
+  // Roles first, and then their permissions: an Environment may have a thousand permissions, which would be tried one
+  // by one.
   text: `
 with held as materialized (
   select distinct r.id from nodes n join role_assignments a on a.node_id = any(n.path)

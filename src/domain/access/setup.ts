@@ -29,13 +29,15 @@ export interface SetupOutcome {
 
 const mostPermissions = 1000;
 
-/** Registers the permissions of an application's resources and puts them into roles, in an Environment that is in use. */
+/**
+ * Registers the permissions of an application's resources and puts them into roles, in an Environment that is in use.
+ */
 export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
   return {
     /**
-     * All of it or nothing. What is there already stays as it is, so asking again, also in parallel, adds nothing.
-     * @throws DomainError role.not_found, role.system, validation.failed for a permission that is unknown after it, for a new
-     *   one that is reserved, and for more than 1000
+     * Adds all of it or nothing. Existing entries stay as they are, so a repetition, even in parallel, adds nothing.
+     * @throws DomainError role.not_found, role.system, validation.failed for a permission that is unknown after it, for
+     *   a new one that is reserved, and for more than 1000
      */
     add: (
       scope: EnvironmentScope,
@@ -136,7 +138,7 @@ const heldPermissions = (tx: EntityManager, { environmentId }: EnvironmentScope,
     [environmentId, keys],
   );
 
-/** Puts permissions into roles. Answers how many roles hold more than before; the others stay as they are. */
+/** Adds permissions to roles; returns how many roles hold more than before. */
 async function bind(
   tx: EntityManager,
   scope: EnvironmentScope,

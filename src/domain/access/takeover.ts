@@ -71,7 +71,7 @@ const askedFor = ({ isSystem, isEverywhere, permission }: Held): Capability =>
 
 const allOfIt = new Set(Object.values(doneBy));
 
-/** Whether they may do all of that everywhere, so that nothing has to be looked up. */
+/** Whether an administrator may do all of that everywhere, so that nothing has to be looked up. */
 const mayDoAll = ({ roles }: AdminCaller) => [...allOfIt].every((capability) => reachOf(roles, capability) === null);
 
 /**
@@ -97,11 +97,11 @@ export interface TakeoverDeps {
 }
 
 /**
- * Whoever sets somebody's password, changes their address or removes their factors could sign in as them, in every
+ * A caller who sets a person's password, changes their address or removes their factors could sign in as them, in every
  * Environment of the Account. That must not be a way around granting (contract §5, docs/decisions/0017). So the caller
- * is measured by what the person holds, now or later: also by roles that are switched off, since they can be switched
- * on again, by pending invites, since their link asks for no password, and by groups of a directory, which give again
- * what was removed by hand:
+ * needs what the person holds, now or later: also by roles that are switched off, since they can be switched on again,
+ * by pending invites, since their link asks for no password, and by groups of a directory, which grant again what was
+ * removed by hand:
  * - An end user has to hold the same, where the person holds it; in other Environments the service's own permissions
  *   count. To change themselves they need a recent sign-in, since a token alone is no proof of who has it.
  * - A key with scopes has to hold the service's permissions that the person holds in its Environment, and changes

@@ -7,7 +7,7 @@ import { hasBoundAhead } from './window-moments.js';
 
 type Of = Pick<RoleAssignment, 'id' | 'accountId' | 'environmentId' | 'identityId'>;
 
-/** What the process of a window is told. */
+/** Returns the input of a window's process. */
 export const roleWindowInput = (
   { id, accountId, environmentId, identityId }: Of,
   news?: ProcessInput<'roleAssignmentWindow'>['news'],
@@ -59,17 +59,17 @@ export async function closeWindows(tx: EntityManager, ids: readonly string[], at
 }
 
 /**
- * To be called before nodes are deleted with their assignments: wakes the processes of the windows, which then find
+ * Wakes the processes of the windows at nodes that are about to be deleted with their assignments; they then find
  * nothing and end.
  */
 export const leaveNodes = (tx: EntityManager, nodeIds: readonly string[]): Promise<void> =>
   tellWaiting(tx, 'a.node_id = any($1)', [nodeIds]);
 
-/** The same before an Identity is deleted. */
+/** Does the same before an Identity is deleted. */
 export const leaveIdentity = (tx: EntityManager, identityId: string): Promise<void> =>
   tellWaiting(tx, 'a.identity_id = $1', [identityId]);
 
-/** The same before some people of an Environment are deleted with it. */
+/** Does the same before some people of an Environment are deleted with it. */
 export const leaveEnvironment = (tx: EntityManager, environmentId: string, identityIds: readonly string[]) =>
   tellWaiting(tx, 'a.environment_id = $1 and a.identity_id = any($2)', [environmentId, identityIds]);
 

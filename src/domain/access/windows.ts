@@ -28,7 +28,7 @@ export type RoleWindows = ReturnType<typeof createRoleWindows>;
  * for it.
  */
 export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
-  /** Does the work under a lock on the window's row; of one that has ended, only answers how. */
+  /** Does the work under a lock on the window's row; if the window has ended, only returns how. */
   const ofRunning = (
     id: string,
     work: (tx: EntityManager, window: RoleAssignmentWindow, assignment: RoleAssignment) => Promise<WindowLook>,
@@ -59,7 +59,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
         for (const moment of due) {
           const metadata = { ...assignmentMetadata(assignment), at: moment.at };
           const eventId = await recordEvent(tx, moment.action, { ...place, resourceId: id, metadata });
-          // Where several were missed, a person needs to hear of the last one only.
+          // If several were missed, the person needs a mail about the last one only.
           if (assignment.notifyHolder && moment === due.at(-1))
             await windowEmail(tx, assignment, moment, { eventId, now: at });
         }

@@ -22,8 +22,8 @@ const byName = ['properties', 'patternProperties', '$defs', 'definitions', 'depe
 const literal = ['const', 'enum', 'default', 'examples'];
 
 /**
- * Bounds the work that a schema can be. References stay inside the schema, and none leads back to itself: a small text
- * could otherwise stand for endless work.
+ * Limits the work that a schema can cause. References stay inside the schema, and none leads back to itself: otherwise
+ * a small text could cause endless work.
  * @throws UnusableSchema
  */
 export function weightOf(schema: object, text = JSON.stringify(schema)): number {

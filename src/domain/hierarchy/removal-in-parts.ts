@@ -5,7 +5,10 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Left, removeSomeOf } from './removal.js';
 
-/** The most nodes, or roles held at them, for one transaction: it locks the tree's shape, and all other changes of the tree wait. */
+/**
+ * The most nodes, or roles held at them, for one transaction: it locks the tree's shape, and all other changes of the
+ * tree wait.
+ */
 const mostAtOnce = 10_000;
 
 /** How a node is to be deleted: as it was read, and with everything below it or only if there is nothing. */
@@ -15,11 +18,12 @@ export interface NodeRemoval {
 }
 
 /**
- * Deletes a node, with `cascade` everything below it too, from the bottom up: in several transactions, until what is left
- * fits in one. If that is interrupted, or refused since the node was changed meanwhile, the rest is left; the next request
- * goes on with it.
+ * Deletes a node, with `cascade` everything below it too, from the bottom up: in several transactions, until what is
+ * left fits in one. If that is interrupted, or refused since the node was changed meanwhile, the rest is left; the next
+ * request continues with it.
  * @param removing runs work in a transaction of its own
- * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed, nodes.has_children
+ * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed,
+ *   nodes.has_children
  */
 export async function removeInParts(
   removing: (work: (tx: EntityManager) => Promise<Left>) => Promise<Left>,

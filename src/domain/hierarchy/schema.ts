@@ -61,7 +61,7 @@ export function createNodeTypeSchemas({ db, now }: { db: Db; now: Clock }): Node
   };
 }
 
-/** Checks the schema by itself, whatever nodes there are. */
+/** Checks the schema itself, independently of existing nodes. */
 function assertSound({ nodeTypes }: WantedSchema): void {
   const details: ErrorDetail[] = [];
   const keys = nodeTypes.map(({ key }) => key);
@@ -102,7 +102,7 @@ interface Misplaced {
   parent_type: string;
 }
 
-/** Nodes whose type does not exist any more, whose parent they may not have any more, or that are too deep. */
+/** Returns nodes whose type the schema lacks, whose parent it does not allow, or that are too deep. */
 async function misplaced(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

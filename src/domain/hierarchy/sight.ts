@@ -5,7 +5,7 @@ import type { ReachedNodes } from '../access/rights.js';
 import type { Bind } from '../sql-parameters.js';
 import { isActive } from './active.js';
 
-/** The parts of a tree that somebody sees, and those that they may change. */
+/** The parts of a tree that a caller sees, and those that they may change. */
 export interface Sight {
   view: ReachedNodes;
   manage: ReachedNodes;
@@ -13,7 +13,7 @@ export interface Sight {
   activeOnly: boolean;
 }
 
-/** What somebody may do at a node that is shown to them. */
+/** What a caller may do at a node that they see. */
 export interface Access {
   /** False if it only leads to something that they see. */
   isSeen: boolean;
@@ -49,7 +49,7 @@ export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readon
 /** Whether all of the tree is seen. */
 export const seesAll = ({ view, activeOnly }: Sight): boolean => view === null && !activeOnly;
 
-/** The nodes that lead to what is seen; none for somebody who sees everything. */
+/** Returns the nodes that lead to what the caller sees; none for a caller who sees everything. */
 export async function waysTo(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

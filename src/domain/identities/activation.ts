@@ -22,8 +22,8 @@ export async function setActive(
   { isActive, at }: { isActive: boolean; at: Date },
 ): Promise<boolean> {
   const { membership } = await lockMember(tx, scope, id);
-  // A directory may only let in people whom it has kept out itself. Its mark is removed here, also if nothing else
-  // changes.
+  // A directory may only reactivate people whom it has deactivated itself. Its mark is removed here, even if nothing
+  // else changes.
   await tx.update(ScimUser, { ...within(scope), identityId: id, isSuspended: true }, { isSuspended: false });
   if (membership.keptOutBy !== null)
     await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { keptOutBy: null });

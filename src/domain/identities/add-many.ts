@@ -86,8 +86,8 @@ async function idsByAddress(
 }
 
 /**
- * Those who are being erased: joining meanwhile, they would be erased as well. The lock waits for whoever requests an
- * erasure; members of this Environment stay, and need no lock.
+ * Returns those who are being erased: a new membership of theirs would be deleted as well. The lock waits for requests
+ * for an erasure; members of this Environment stay, and need no lock.
  */
 async function whoGoes(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();

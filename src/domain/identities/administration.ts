@@ -45,9 +45,9 @@ export interface AdministrationDeps {
 /**
  * What administrators and applications do to an Identity: each of these in a transaction of its own, of the whole
  * Account, which has one profile, password and set of factors for all Environments. All of them throw
- * identity.not_found if the Environment of the scope has no such member. Changes answer the member as their transaction
- * leaves them: read after the commit, somebody could have been deleted meanwhile, and the change would be answered as
- * if it had failed.
+ * identity.not_found if the Environment of the scope has no such member. Changes return the member as their transaction
+ * leaves them: by a read after the commit, the person could have been deleted, and the change would look like a
+ * failure.
  */
 export function createIdentityAdministration(deps: AdministrationDeps) {
   const { db, sealing, passwords, attempts, mfaAttempts, mfaReset, processes, now } = deps;
@@ -125,7 +125,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     verifyEmail: (scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MemberInDetail> =>
       changing(scope, id, (tx) => verifyEmail(tx, scope, id, now()), mayChange),
 
-    /** Forgets the wrong passwords, codes and second factors that were counted for somebody, whoever typed them. */
+    /** Forgets the wrong passwords, codes and second factors that were counted for a person. */
     async unlock(scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MemberInDetail> {
       const recording = async (tx: EntityManager) => {
         await lockMember(tx, scope, id);
@@ -153,7 +153,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
         if (only !== undefined && ended.length === 0) throw new DomainError('session.not_found');
       }),
 
-    /** The applications with valid tokens of theirs in this Environment, or with their consent. */
+    /** Returns the applications with valid tokens of the person in this Environment, or with their consent. */
     async applications(scope: EnvironmentScope, id: string): Promise<OwnApplication[]> {
       await assertMember(db, scope, id);
       return applications.list(scope, id);

@@ -43,7 +43,7 @@ interface Candidate extends ToAdd {
   nodeId: string | null;
 }
 
-/** Adds many Identities to an Environment, each by itself (contract §5, docs/decisions/0023). */
+/** Adds many Identities to an Environment, each independently (contract §5, docs/decisions/0023). */
 export function createBulkIdentities({ db, passwords, assignments, now }: BulkDeps) {
   /** What will be stored of an entry. @throws DomainError with what is wrong */
   async function candidate(index: number, one: BulkIdentity, rule: RuleOfEnvironment): Promise<Candidate> {

@@ -15,7 +15,7 @@ export type IdentityChanges = Partial<Profile> & {
   email?: string | undefined;
   /** By default a new address is unverified, and the same one as it was. */
   emailVerified?: boolean | undefined;
-  /** Whether it is verified by the owner of its domain, which is more than somebody's word. */
+  /** Whether the owner of the address's domain has verified it, which is more than an assertion. */
   isVouchedFor?: boolean;
 };
 

@@ -17,7 +17,7 @@ import { settleNewPassword } from '../passwords/new-password.js';
 import { type findMember, lockMember } from './find.js';
 
 /**
- * Sets a password that somebody else has chosen; the person is told by mail and signed out everywhere.
+ * Sets a password that somebody else has chosen; the person is notified by mail and signed out everywhere.
  * @throws DomainError identity.not_found
  */
 export async function setPassword(
@@ -30,7 +30,8 @@ export async function setPassword(
   const owner = { ...scope, identityId: id, membershipId: membership.id };
   const by = currentContext().actor;
   await settleNewPassword(tx, owner, { passwordHash, method: 'administrator', provesEmail: false, by, now: at });
-  // Whoever has chosen it can be them from now on, and add a passkey: that the address is theirs is said again (docs/decisions/0077).
+  // The person who chose it can sign in as them from now on, and add a passkey, so the address's verification counts as
+  // asserted again (docs/decisions/0077).
   const isOwn = by.type === 'identity' && by.id === id;
   if (identity.emailVerifiedAt && !isOwn)
     await tx.update(Identity, { accountId: scope.accountId, id }, { verifiedByWord: true });
@@ -91,13 +92,13 @@ interface LinkedConnection {
   lastLoginAt: Date;
 }
 
-/** How somebody can sign in, and has signed in, in this Environment. */
+/** How a person can sign in, and has signed in, in this Environment. */
 export interface AuthState {
   hasPassword: boolean;
   passwordChangedAt: Date | null;
   emailVerified: boolean;
   mfaEnrolled: boolean;
-  /** Until when a first factor has to be enrolled; null if no time runs, or MFA is not required any more. */
+  /** The deadline for enrolling a first factor; null without one, or if MFA is not required now. */
   graceExpiresAt: Date | null;
   /** As far as its sessions are stored. */
   lastLoginAt: Date | null;

@@ -21,8 +21,8 @@ const columns: Record<DirectorySort, string> = { created_at: 'i.created_at', ema
 const byAge = ['i.created_at', 'i.id'] as const;
 
 /**
- * The people whom a search finds in an Account's directory, and their number, in one statement; no more than a search
- * in an Environment may find (0058).
+ * Returns the people whom a search finds in an Account's directory, and their number, in one statement; at most as many
+ * as a search in an Environment may find (0058).
  * @param meantBy SQL: which of the Identities `i` match the other filters
  * @throws DomainError validation.failed for a search that finds too many
  */
@@ -61,8 +61,8 @@ export async function searchDirectory(
 }
 
 /**
- * The limit is one more than may be found: the function stops there. Where trigrams do not help, everybody of the
- * Account is looked at.
+ * The limit is one more than may be found: the function stops there. If trigrams do not help, all people of the Account
+ * are read.
  */
 function foundBy(q: string, put: Bind, most: number): string {
   const pattern = put(containing(q));

@@ -15,7 +15,7 @@ import type { Bind } from '../sql-parameters.js';
 import { type DirectoryPage, type DirectorySort, searchDirectory } from './directory-search.js';
 import { removeEverywhere } from './remove-everywhere.js';
 
-/** An Environment in which somebody of the directory is a member. */
+/** An Environment in which a person of the directory is a member. */
 export interface DirectoryMembership {
   environmentId: string;
   environmentName: string;
@@ -85,7 +85,7 @@ export function createDirectory({ db, now, processes, mostFound = usualMost }: D
       }),
 
     /**
-     * Removes somebody from every Environment, and has them erased.
+     * Removes a person from every Environment, and starts their erasure.
      * @throws DomainError identity.not_found, service.unavailable while the process of a cancelled erasure stops
      */
     async remove(scope: AccountScope, id: string): Promise<void> {

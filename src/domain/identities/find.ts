@@ -34,7 +34,7 @@ export async function assertMember(db: Pick<Db, 'statementIn'>, scope: Environme
 
 /**
  * Like `findMember`, with the Identity locked until the end of the transaction. It is locked before anything that
- * belongs to it, as by whoever signs it in or changes its password.
+ * belongs to it, as by a sign-in or a change of its password.
  * @throws DomainError identity.not_found
  */
 export async function lockMember(
@@ -52,7 +52,7 @@ export async function holdIdentity(tx: EntityManager, { accountId }: Environment
   await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
 }
 
-/** Whose password it is: an existing Identity, or names and address of a new one. */
+/** The owner of a password: an existing Identity, or names and address of a new one. */
 export type Whose = { id: string } | (Pick<Identity, 'email'> & Partial<Pick<Profile, 'firstName' | 'lastName'>>);
 
 /** @throws DomainError validation.failed, password.breached, password.context_specific */

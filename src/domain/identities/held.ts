@@ -32,7 +32,7 @@ export async function askedNode(
   return found.nodeId;
 }
 
-/** A node at which somebody was given a permission, which they then hold there and at every active node below. */
+/** A node at which a person was granted a permission, which they then hold there and at every active node below. */
 export interface Location {
   nodeId: string;
   nodeName: string;

@@ -46,7 +46,7 @@ export interface Identities {
   listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<ListedWithRoles>>;
   /** @throws DomainError identity.not_found if there is no such member of the Environment */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
-  /** The same with the roles that it holds or is going to hold. @throws DomainError identity.not_found */
+  /** Does the same, with the roles that it holds or is going to hold. @throws DomainError identity.not_found */
   getInDetail(scope: EnvironmentScope, id: string): Promise<MemberInDetail>;
   /**
    * Creates an Identity, or makes one of the Account's directory a member here (contract §10).

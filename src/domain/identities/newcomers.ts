@@ -20,8 +20,8 @@ const columns = Object.keys(
 ).map(inSnakeCase);
 
 /**
- * Makes somebody a member who is new to the Account's directory: in one statement, since this is done by the thousand.
- * The Environment's row is locked before anything in it, as by whoever deletes it.
+ * Adds a member who is new to the Account's directory, in one statement, since this is done by the thousand. The
+ * Environment's row is locked before anything in it, as by a deletion of the Environment.
  */
 const addStatement: Statement = {
   name: 'add_newcomer',

@@ -22,7 +22,9 @@ export interface ListedMember {
   membership: Pick<EnvironmentMembership, 'isActive'>;
 }
 
-/** `total` is that of the whole list, where the statement was asked for it; `found` is that of a search before filters. */
+/**
+ * `total` is that of the whole list, where the statement was asked for it; `found` is that of a search before filters.
+ */
 type Row = ListedMember['identity'] & ListedMember['membership'] & Totals & RowPlace;
 
 const columns: Record<IdentitySort, string> = {
@@ -61,7 +63,7 @@ export function readMembers(
   return db.transaction(scope, (tx) => readPageOfMembers((text, values) => tx.query(text, values), scope, page, meant));
 }
 
-/** The same in an open transaction, or by anything that runs a statement. @throws DomainError validation.failed */
+/** Does the same with a given way to run a statement, such as a transaction. @throws DomainError validation.failed */
 export async function readPageOfMembers(
   ask: Ask,
   { accountId, environmentId }: EnvironmentScope,
@@ -110,8 +112,8 @@ async function readSlice(
 }
 
 /**
- * People whom a search finds, or who match filters on other tables: found and counted in one pass, and only read for
- * the page. Page by page, PostgreSQL would check everybody by age until there are enough.
+ * Reads people whom a search finds, or who match filters on other tables: found and counted in one pass, and only read
+ * for the page. For a page alone, PostgreSQL would check everybody by age until it has enough.
  */
 async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
   const { q, sortBy } = page;

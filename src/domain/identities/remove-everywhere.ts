@@ -17,8 +17,8 @@ interface Place {
 }
 
 /**
- * Removes somebody from every Environment of the Account (also somebody without a membership), withdraws what waits for
- * their address, and has them erased. An erasure that is under way goes on. In a transaction of the Account.
+ * Removes a person (also one without a membership) from every Environment of the Account, withdraws what is pending for
+ * their address, and starts their erasure; a running erasure continues. In a transaction of the Account.
  * @throws DomainError identity.not_found
  */
 export async function removeEverywhere(

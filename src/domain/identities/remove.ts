@@ -59,7 +59,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   await voidIdentityLinks(tx, id, environmentId); // a link from before must not let anybody back in
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
   await leaveOrganizations(tx, scope, id);
-  // After the organizations, in the order of whoever joins both one and the Environment.
+  // After the organizations, in the order of somebody who joins both one and the Environment.
   await addToCounter(tx, scope, 'identities', -1);
   const held = await tx.findBy(RoleAssignment, { ...within(scope), identityId: id, removedAt: IsNull() });
   await removeAssignments(

@@ -48,7 +48,7 @@ export async function fromWaymark(
 export interface WaymarkRules {
   /** From this many members on. */
   fewest: number;
-  /** One for this many members. They are set anew once this many have left, or five times as many have come. */
+  /** One for this many members. They are set anew once this many have left, or five times as many have joined. */
   every: number;
   /** Milliseconds in which any transaction that adds a member has ended. Waymarks are only set among older members. */
   settledMs: number;
@@ -62,10 +62,10 @@ const keep = {
 };
 
 /**
- * Sets the waymarks of one Environment anew, if they do not fit any more. An Environment that has become large begins
- * to note who leaves, and gets them by a later run.
- * @param after the last Environment that was looked at
- * @returns how many were set; and the Environment that was looked at now, null if there is none left
+ * Sets the waymarks of one Environment anew, if they are outdated. An Environment that has become large begins to
+ * record who leaves, and gets its waymarks by a later run.
+ * @param after the last Environment that was checked
+ * @returns how many were set; and the Environment that was checked now, null if there is none left
  */
 export async function keepWaymarks(
   db: Pick<Db, 'statement'>,

@@ -1,7 +1,7 @@
 import { isBounded } from '../../platform/mail/addresses.js';
 import { toALabels } from '../a-labels.js';
 
-/** Longer than any address that somebody can have, including those from before addresses were bounded. */
+/** Longer than any stored address, including those from before addresses had a limit. */
 const longestTypedAddress = 320;
 
 /**
@@ -31,5 +31,5 @@ const form =
 /** Whether it has the form of a single mail address; also true of those from before addresses were bounded. */
 export const hasMailForm = (text: string): boolean => text.length <= 254 && form.test(text);
 
-/** Whether it is one mail address that somebody new may have: JSON Schema's `email` in this service's own API, and what directories say. */
+/** Whether a text is an address that a new person may have: JSON Schema's `email` in our API, and in directories. */
 export const isMailAddress = (text: string): boolean => hasMailForm(text) && isBounded(text);

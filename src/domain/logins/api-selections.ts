@@ -8,7 +8,7 @@ import type { Client } from '../oidc/clients.js';
 import { spend } from '../spent-tokens.js';
 import { entersWithPassword } from './password-entry.js';
 
-/** An Application in which a person may go on. */
+/** An Application in which a person may continue. */
 export interface ReachableApplication {
   id: string;
   name: string;
@@ -22,7 +22,7 @@ export interface ApiSelection {
   /** What makes the token work once. */
   id: string;
   identityId: string;
-  /** Where they tried. What they choose has to be of the same Account, and of the same type of Environment. */
+  /** Where they tried. Their choice has to be in the same Account, and in the same type of Environment. */
   accountId: string;
   environmentId: string;
   amr: string[];
@@ -51,7 +51,7 @@ const listStatement = {
 };
 const mayEnterStatement = {
   name: 'identity_may_enter',
-  // A password that was changed meanwhile does not count any more.
+  // A password that was changed meanwhile is not accepted.
   text: `select from ${reachable} and there.id = $4 and exists (
     select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))`,
 };

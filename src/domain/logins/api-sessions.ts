@@ -107,7 +107,7 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     /**
      * Signs out by a refresh token of the client. A spent one works as well, since the answer with its successor may
      * have been lost; so does one whose grant was ended, as by a replay. Not for third-party applications after the
-     * person has withdrawn their consent: the session is none of their business any more.
+     * person has withdrawn their consent: then the session does not concern them.
      */
     async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<string[]> {
       const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);

@@ -104,8 +104,8 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   }
 
   /**
-   * Goes on after a factor, as the hosted login does.
-   * @param hasProvedFactor whether that was an enrolled one, be it enough or not
+   * Continues after a factor, as the hosted login does.
+   * @param hasProvedFactor whether that was an enrolled one, even if it is not enough
    * @throws DomainError mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required,
    *   auth.invalid_credentials
    */
@@ -142,8 +142,9 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     pretend: async (password: string): Promise<void> => void (await passwords.verify(null, password)),
 
     /**
-     * @throws DomainError auth.invalid_credentials, one for every reason; identity.email_unverified after the right password;
-     * mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required, rate_limit.exceeded
+     * @throws DomainError auth.invalid_credentials, one for every reason; identity.email_unverified after the right
+     *   password; mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required,
+     *   rate_limit.exceeded
      */
     async withPassword(visit: ApiVisit, { email, password }: { email: string; password: string }): Promise<ApiLogin> {
       assertFirstParty(visit);
@@ -170,7 +171,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     },
 
     /**
-     * Goes on in the chosen Application, of which `visit` is a client; works once.
+     * Continues in the chosen Application, of which `visit` is a client; works once.
      * @throws DomainError auth.invalid_credentials by the token, application.not_found; and as `proved`
      */
     async withSelection(

@@ -7,7 +7,7 @@ import { countedAddress } from '../counted-address.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { createGuesses } from '../guesses.js';
 
-/** What a guess is at: an Identity has one password in its Account, whichever Environment it is tried in. */
+/** The target of a guess: an Identity has one password in its Account, for all Environments. */
 interface Tried {
   accountId: string;
   email: string;
@@ -24,7 +24,7 @@ export interface CountedAttempt extends Attempt {
 }
 
 export interface Failure {
-  /** Whose address it was in this Environment; null for nobody's. */
+  /** The Identity with the address in this Environment; null if nobody has it. */
   identityId: string | null;
   method: FirstFactorMethod;
 }

@@ -47,11 +47,11 @@ export interface VerifyEmailOtp {
 }
 
 /**
- * What came of a code. `refused` stands for every reason that an outsider must not learn; `email` is where the code was
+ * The result of a code. `refused` covers every reason that an outsider must not learn; `email` is where the code was
  * sent, for the next page. `spent`: the code let somebody in within the last minute, and its form was sent again: that
  * proves nothing, and is no failed attempt; `identityId` is null while the Identity is being created. `capped`: the
- * code was right, but the Environment takes no more sign-ups today. `isVoid`: no code works in this sign-in any more,
- * whoever has the address.
+ * code was right, but the Environment accepts no more sign-ups today. `isVoid`: no code works in this sign-in any more,
+ * whether or not somebody has the address.
  */
 export type EmailOtpResult =
   | { outcome: 'accepted'; email: string; identityId: string }
@@ -68,7 +68,7 @@ export interface EmailOtpDeps {
   now: Clock;
 }
 
-/** Limit on mails to an address in an Environment, whoever asks for them and whether or not somebody has it. */
+/** The limit of mails to an address in an Environment, for all requesters, whether or not somebody has it. */
 const mailsByAddress: LimitPolicy = { name: 'email-otp-address', points: 10, windowSeconds: hours(1) / 1000 };
 
 /** Instead of the Identity that a right code would create, if the day's cap is reached. */
@@ -110,7 +110,10 @@ export const createsIdentities = ({
 }: Pick<EnvironmentSettings, 'passwordLoginEnabled' | 'emailOtpLoginEnabled' | 'allowSelfSignup'>): boolean =>
   !passwordLoginEnabled && emailOtpLoginEnabled && allowSelfSignup;
 
-/** Sign-in with an emailed code: the same answer after the same work, whoever has the address (contract §4). */
+/**
+ * Sign-in with an emailed code: the same answer after the same work, whether or not somebody has the address (contract
+ * §4).
+ */
 export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }: EmailOtpDeps) {
   const mails = rateLimits ? createLimiter(db, mailsByAddress) : null;
   const contextOf = (bound: string) => `email-otp-login\n${bound}`;
@@ -140,7 +143,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     await actAs({ type: 'identity', id: identityId }, () => settleProvedAddress(tx, owner, proved));
   }
 
-  /** Adds somebody who is new here; the Account may know them already (contract §10). */
+  /** Adds a person who is new in the Environment; the Account may know them already (contract §10). */
   async function join(scope: EnvironmentScope, email: string, cap: number): Promise<string> {
     return db.transaction({ accountId: scope.accountId }, async (tx) => {
       const at = now();

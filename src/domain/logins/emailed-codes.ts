@@ -17,8 +17,8 @@ export const emailedCodeLife = minutes(10);
 const mostTries = 5;
 
 /**
- * The mails differ: a code of a first step can be ignored by somebody who did not ask for it; the others mean that
- * somebody has passed the first step.
+ * The mails differ: a person who did not request it can ignore a code of a first step; the others mean that somebody
+ * has passed the first step.
  */
 const mailOf = {
   login: 'sign-in-code',

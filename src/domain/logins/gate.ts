@@ -7,7 +7,7 @@ import { environmentConnection } from '../sso-connections/of-environment.js';
 import { recordSignInRefusal } from './refusals.js';
 import type { TermsOf } from './sign-in-terms.js';
 
-/** How a sign-in goes on after a factor. */
+/** How a sign-in continues after a factor. */
 export type GateDecision =
   | MfaDecision
   /** An organization of the person does not accept the way in which they signed in. */
@@ -36,7 +36,10 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
     await recordSignInRefusal(db, client, { ...first, reason });
   }
 
-  /** Where an organization takes the Environment's connections, the one of those that the person goes by. */
+  /**
+   * Returns the Environment's connection that the person uses, if an organization accepts the Environment's
+   * connections.
+   */
   async function ofEnvironment({ client, first }: GateQuestion): Promise<OfferedConnection[]> {
     const found = await db.statement<{ id: string }>(environmentStatement, [client.environmentId, first.identityId]);
     return found.map(({ id }) => ({ id, name: null }));
@@ -56,7 +59,7 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
       }
       const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
       if (decision.step === 'refused') await refuse(question, 'mfa.enrollment_required');
-      // Membership is only told to somebody who could sign in.
+      // A membership is only revealed to a person who could sign in.
       if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;
       await refuse(question, 'not_a_member');
       return { step: 'stranger' };

@@ -34,7 +34,9 @@ export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>;
     };
   }
 
-  /** A code that is only mailed after the first step was passed: if not by the reader, then by somebody else. */
+  /**
+   * Adds advice to a code that is only mailed after the first step: if the reader did not take it, somebody else did.
+   */
   async function withAdvice(tx: EntityManager, id: string, locale: Locale) {
     const mail = await withCode(tx, id);
     if (!mail) return null;

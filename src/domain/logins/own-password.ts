@@ -14,7 +14,7 @@ import { holdSession } from '../sessions/hold.js';
 
 export interface OwnPasswordChange {
   identityId: string;
-  /** The session in which it is changed. It goes on, all others end. */
+  /** The session in which it is changed. It continues, all others end. */
   sessionId: string;
   /** The current password as typed; not checked if the person has none. */
   currentPassword: string;
@@ -64,7 +64,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   });
 
   /**
-   * Checks the current password: `current` to go on with the change, or `changed` if the same form has made it already.
+   * Checks the current password: `current` to continue, or `changed` if the same form has changed it already.
    */
   async function prove(scope: EnvironmentScope, { hash, changedAt }: Proven, change: OwnPasswordChange) {
     const { identityId, currentPassword, newPassword } = change;
@@ -89,7 +89,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     throw new DomainError('password.wrong');
   }
 
-  /** Changes the password. False if it was replaced meanwhile, so that what was checked does not count any more. */
+  /** Changes the password. False if it was replaced meanwhile, so that the check is void. */
   async function attempt(scope: EnvironmentScope, change: OwnPasswordChange): Promise<boolean> {
     const { identityId, sessionId, newPassword } = change;
     const { accountId, environmentId } = scope;

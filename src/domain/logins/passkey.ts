@@ -31,7 +31,9 @@ export interface PasskeyChallenge {
 
 export type PasskeyResult =
   | { outcome: 'accepted'; identityId: string; amr: string[] }
-  /** Unknown, of another Environment, of somebody inactive, or wrong: an outsider does not learn which. */
+  /**
+   * The passkey is unknown, of another Environment or an inactive person, or wrong: an outsider does not learn which.
+   */
   | { outcome: 'refused' }
   /** The challenge is too old, was used, or was for another request. */
   | { outcome: 'expired' };
@@ -50,8 +52,7 @@ export interface PasskeyLoginDeps {
 }
 
 /**
- * Sign-in with a passkey alone. It tells who the person is, and makes two factors by itself, since it has verified its
- * user.
+ * Sign-in with a passkey alone. It identifies the person, and counts as two factors, since it has verified its user.
  */
 export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginDeps) {
   const open = (token: string) => openSealedJson<Held>(sealing, token, context);

@@ -28,7 +28,7 @@ export interface ForgottenPassword {
   client: LinkClient;
   email: string;
   locale: 'en' | 'de';
-  /** The authorization request that goes on afterwards; empty in the API. */
+  /** The authorization request that continues afterwards; empty in the API. */
   parameters: Record<string, string>;
 }
 

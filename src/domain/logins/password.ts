@@ -17,12 +17,12 @@ export interface PasswordSignIn {
   ipAddress: string;
 }
 
-/** Who signed in, or why not. `refused` stands for every reason that an outsider must not learn. */
+/** Who signed in, or why not. `refused` covers every reason that an outsider must not learn. */
 export type PasswordResult =
   /** `passwordChangedAt` is when the password that was right was set. */
   | { outcome: 'accepted'; identityId: string; passwordChangedAt: Date | null }
   | { outcome: 'refused' }
-  /** Only told to somebody who knew the password (contract §10); with what it takes to send the mail again. */
+  /** Only for a person who knew the password (contract §10); with what it takes to send the mail again. */
   | ({ outcome: 'unverified' } & Unverified);
 
 /**
@@ -59,8 +59,8 @@ type FoundRow = Row & { position: number };
 type Find = (scope: EnvironmentScope, email: string) => Promise<Row | undefined>;
 
 /**
- * For somebody who has not confirmed their address: the password that was chosen last. It proves nothing, but lets them
- * have the mail again.
+ * For a person who has not confirmed their address: the password that was chosen last. It proves nothing, but lets them
+ * request the mail again.
  */
 const parked = `
   left join lateral (select id, password_hash from identity_links
@@ -84,7 +84,7 @@ from unnest($3::citext[]) with ordinality as asked (email, position)
   cross join lateral (select * from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, asked.email)) offset 0) i
   cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}`,
 };
-/** The same, including people who may choose another Environment. */
+/** Does the same, including people who may choose another Environment. */
 const findAnywhereStatement = {
   name: 'find_identity_for_sign_in_anywhere',
   text: `
@@ -156,7 +156,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
       return { outcome: 'refused' };
     }
     const { identityId, linkId, isActive, passwordChangedAt } = found;
-    // The password of a sign-up was chosen by whoever signed up with the address: it proves nothing, and does not clear
+    // Anybody could have signed up with the address: the password of that sign-up proves nothing, and does not clear
     // the wrong guesses at the real one.
     await (linkId === null ? attempts.succeeded(attempt) : attempts.withdrawn(attempt));
     if (!found.isVerified) {

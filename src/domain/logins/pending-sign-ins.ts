@@ -19,7 +19,7 @@ export interface BeginPending {
   /** Whether an enrolled factor was proved already, but not one that is enough. */
   hasProvedFactor?: boolean;
   requiresAal2: boolean;
-  /** The authorization request that goes on afterwards. */
+  /** The authorization request that continues afterwards. */
   parameters: Record<string, string>;
 }
 
@@ -31,7 +31,7 @@ export interface Begun {
   email: string | null;
 }
 
-/** A sign-in that goes on: neither expired nor completed, with its person still active in the Environment. */
+/** A sign-in that is neither expired nor completed, and whose person is still active in the Environment. */
 export type OpenSignIn = Pick<
   PendingSignIn,
   | 'id'
@@ -125,7 +125,7 @@ from pending_sign_ins
 where token_hash = $1 and channel = $2 and expires_at > $3 and completed_at is not null`,
 };
 
-// Locks the person before the sign-in, as everybody does who ends somebody's sign-ins.
+// Locks the person before the sign-in, as everything does that ends a person's sign-ins.
 const holdStatement = {
   name: 'hold_pending_sign_in',
   text: `
@@ -201,7 +201,8 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Extends a sign-in until an emailed code that is sent now expires.
-     * @returns when it expires now; null if it began longer ago than an enrollment may take: then no code is to be mailed
+     * @returns when it expires now; null if it began longer ago than an enrollment may take: then no code is to be
+     *   mailed
      */
     async prolong({ id }: Pick<OpenSignIn, 'id'>): Promise<Date | null> {
       const at = now();

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/database/db.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 
-/** What was proved, by whom, and why it is not enough. */
+/** What a person proved, and why it is not enough. */
 export interface Refusal {
   identityId: string;
   method: FirstFactorMethod;
@@ -11,7 +11,7 @@ export interface Refusal {
   reason: string;
 }
 
-/** Records that somebody who has proved a first factor was not let in, so that whoever helps them finds out why. */
+/** Records that a person who has proved a first factor was refused, so that support can find out why. */
 export const recordSignInRefusal = (
   db: Db,
   place: EnvironmentScope,

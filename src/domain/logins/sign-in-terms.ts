@@ -14,7 +14,7 @@ export interface SigningIn {
   ssoConnectionId: string | null;
 }
 
-/** Everything that decides how a sign-in goes on after a factor. */
+/** Everything that decides how a sign-in continues after a factor. */
 export interface SignInTerms {
   policy: SignInPolicy;
   standing: MfaStanding;
