@@ -1,9 +1,9 @@
-/** Where this service is, and where administrators sign in and work: by default, here. */
+/** The URL of this service, and of the application where administrators sign in and work: by default this service. */
 export interface AdminApp {
   baseUrl: string;
   adminAppUrl?: string;
 }
 
-/** Where administrators sign in and work, if that is an application of its own; null: we have no page of ours for it. */
+/** Returns the URL of the administrators' application; null where none is configured: this service has no such page. */
 export const adminAppOf = ({ baseUrl, adminAppUrl = baseUrl }: AdminApp): string | null =>
   adminAppUrl === baseUrl ? null : adminAppUrl;

@@ -5,7 +5,7 @@ import { clockAhead } from './metrics/metrics.js';
 export interface ClockWatchDeps {
   db: Pick<Db, 'statement'>;
   log: { warn(details: object, message: string): void; info(details: object, message: string): void };
-  /** Of this process, in milliseconds since 1970. */
+  /** This process's clock, in milliseconds since 1970. */
   clock?: () => number;
   everyMs?: number;
 }
@@ -16,24 +16,24 @@ const readStatement: Statement = {
 };
 
 /**
- * The difference that people begin to notice: a client's assertion may be five seconds off, an app's code half a
- * minute.
+ * The difference from which on people may notice it: a client's assertion may be five seconds off, the code of an
+ * authenticator app half a minute.
  */
 const noticeableMs = seconds(2);
-/** An answer that took longer says too little about its moment. */
+/** An answer that took longer does not say precisely enough at which moment PostgreSQL read its clock. */
 const longestAnswerMs = seconds(1);
 
 /**
- * Measures now and then how far this process's clock is ahead of PostgreSQL's. Each process decides by its own clock
- * about rows that others have written by theirs, and only PostgreSQL is within reach of all of them, so a process whose
- * clock is off shows by this difference.
+ * Measures repeatedly how far this process's clock is ahead of PostgreSQL's. Each process judges by its own clock the
+ * rows that other processes wrote by theirs. Only PostgreSQL's clock is within reach of all of them, so the difference
+ * from it reveals a process whose clock is wrong.
  */
 export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }: ClockWatchDeps) {
   let isOff = false;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  /** @returns milliseconds; null where PostgreSQL is away or slow */
+  /** @returns milliseconds; null when PostgreSQL does not answer, or answers too slowly */
   async function measure(): Promise<number | null> {
     const asked = clock();
     const [row] = await db.statement<{ ms: number }>(readStatement, []).catch(() => []);
@@ -43,7 +43,7 @@ export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }:
 
   async function look(): Promise<void> {
     const ahead = await measure();
-    if (stopped) return; // the answer to an earlier question is not wanted any more
+    if (stopped) return; // `stop` was called during the measurement
     if (ahead !== null) {
       clockAhead.set(ahead / 1000);
       const aheadMs = Math.round(ahead);

@@ -1,4 +1,4 @@
-/** The one source of the current time in rules, so that tests can move it. */
+/** The only source of the current time in the domain rules, so that tests can move it. */
 export type Clock = () => Date;
 
 export const systemClock: Clock = () => new Date();
@@ -9,7 +9,7 @@ export const hours = (count: number): number => count * 3_600_000;
 export const days = (count: number): number => count * 86_400_000;
 /** How far another party's clock may be from ours, ahead or behind (docs/decisions/0078). */
 export const clockSkewMs = minutes(1);
-/** Whole seconds since 1970, as tokens and signatures have moments (RFC 7519 §2). */
+/** Returns whole seconds since 1970, the form of a time in tokens and signatures (RFC 7519 §2). */
 export const epochSeconds = (date: Date): number => Math.floor(date.getTime() / 1000);
-/** A date `ms` milliseconds after `date`. */
+/** Returns the date `ms` milliseconds after `date`. */
 export const after = (date: Date, ms: number): Date => new Date(date.getTime() + ms);

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { v7 as uuidv7 } from 'uuid';
 import type { LazyAbort } from './lazy-abort.js';
 
-/** The actor. A person only by their id: the name is looked up when an audit row is read. */
+/** Whoever acts. A person is recorded only by id; the name is looked up when an audit row is read. */
 export interface Actor {
   type: 'platform_admin' | 'identity' | 'api_key' | 'scim_token' | 'system' | 'anonymous';
   id: string | null;
@@ -10,42 +10,42 @@ export interface Actor {
   label?: string | null;
 }
 
-/** The system as the actor: of what happens by itself, or because of somebody else's word or silence. */
+/** The system as the actor of what happens by itself, or because of another party's message or silence. */
 export const systemActor: Actor = { type: 'system', id: null };
 
 export interface RequestContext {
-  /** The request's id, which becomes the `correlation_id` of everything it causes. */
+  /** The request's id: the `correlation_id` of everything that the request causes. */
   correlationId: string;
   actor: Actor;
-  /** The events that the request's operation declares; undefined where a process acts by itself. */
+  /** The events that the request's operation declares; undefined when a process acts by itself. */
   declaredEvents?: readonly string[] | undefined;
   /**
-   * Whether something may have been done of which no answer came. One object for the request and everybody who acts in
-   * it.
+   * Whether a change may have taken effect although its answer was lost. The request and all actors in it share one
+   * object.
    */
   outcome?: { isUnknown: boolean };
-  /** Aborted when nobody waits for the answer any more: its time is over, or its caller is gone. */
+  /** Aborted when nobody waits for the answer any more: the request timed out, or its caller disconnected. */
   givenUp?: Pick<LazyAbort, 'aborted' | 'signal'>;
-  /** Checks the caller's credential again if that was a while ago; absent where none was needed. Throws the refusal. */
+  /** Rechecks the caller's credential if the last check is old; absent if none was needed. Throws the refusal. */
   stillMay?: () => Promise<void>;
-  /** The signal that stops what runs now (`stoppable`). */
+  /** The signal that stops the running work (`stoppable`). */
   stoppedBy?: AbortSignal;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();
 
-/** Runs `work`, and whatever it awaits, in this context. */
+/** Runs `work`, and everything that it awaits, in this context. */
 export const runInContext = <T>(context: RequestContext, work: () => T): T => storage.run(context, work);
 
-/** Runs `work`, within the running request, as the doing of somebody who has become known on the way. */
+/** Runs `work` within the running request on behalf of `actor`, whom the request has identified only now. */
 export const actAs = <T>(actor: Actor, work: () => T): T => runInContext({ ...currentContext(), actor }, work);
 
 /**
- * Refuses the running request if its caller was revoked, or given other rights, since they were checked. After slow
- * work, and before anything is written; not within a transaction, since it takes another connection.
+ * Refuses the running request if its caller was revoked, or got other rights, since the last check. Call it after slow
+ * work and before anything is written, but not within a transaction: it uses another connection.
  */
 export const assertStillMay = async (): Promise<void> => storage.getStore()?.stillMay?.();
 
-/** The running request's context; a process that acts by itself is the system. */
+/** Returns the running request's context; outside a request the actor is the system. */
 export const currentContext = (): RequestContext =>
   storage.getStore() ?? { correlationId: uuidv7(), actor: systemActor };

@@ -7,27 +7,27 @@ import { isCallable } from './outbound/addresses.js';
 export type { TxtAnswer } from './dns/answers.js';
 
 export interface DnsOptions {
-  /** Only these are asked; none: the servers that the zone itself names. */
+  /** The only servers that are asked; if empty, the servers that the zone itself names. */
   servers: readonly Server[];
-  /** Instead of the system's resolvers, and of the port and the addresses at which name servers are asked. For tests. */
+  /** For tests: these replace the system's resolvers, and the port and the networks at which name servers are asked. */
   resolvers?: readonly string[];
   authorityPort?: number;
   allowedNetworks?: readonly string[];
-  /** For a look-up, with all that it takes. */
+  /** The time limit of a whole look-up. */
   withinMs?: number;
 }
 
 export interface Dns {
   /**
-   * The texts at a name, each joined from its strings, as the servers that are responsible for it have them now: no resolver
-   * on the way remembers what was there before. Aliases are followed. It never throws.
+   * Returns the TXT records of a name, the strings of each joined, as its authoritative servers have them now, with no
+   * resolver's cache in between. Follows aliases. It never throws.
    */
   txt(name: string): Promise<TxtAnswer>;
 }
 
-/** Until the next server is tried. */
+/** The time limit for one server, before the next is tried. */
 const tryMs = 1_500;
-/** Times that a look-up goes on elsewhere: at an alias, or further down where the zone says so. */
+/** How often a look-up may continue elsewhere: at an alias, or at a delegated zone. */
 const mostSteps = 8;
 const broken = { kind: 'broken' } as const;
 
@@ -41,7 +41,7 @@ export function createDns({
   const isAllowed = (address: string) => isCallable(address, allowedNetworks);
   const authorities = createAuthorities({ resolvers, port: authorityPort, isAllowed });
 
-  /** Asks one after the other, twice, until one of them can say something. */
+  /** Asks the servers one after the other, twice, until one gives a usable answer. */
   async function askAny(asked: readonly Server[], name: string, zone: string | null, endsAt: number) {
     for (const server of [...asked, ...asked]) {
       const leftMs = Math.ceil(endsAt - performance.now());
@@ -80,7 +80,7 @@ export function createDns({
 }
 
 /**
- * Addresses of servers as a setting names them: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`.
+ * Parses a setting's list of servers: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`.
  * @throws Error that says what is wrong
  */
 export function parseServers(text: string): Server[] {

@@ -1,8 +1,8 @@
 import { driverErrorOf } from './database/postgres-errors.js';
 
 /**
- * The kind of a failure in one line without personal data: names and codes, never a message, because those quote what
- * was sent. For workflow histories, rows that operators read, and logs.
+ * Returns the kind of a failure in one line without personal data: names and codes, never a message, since messages
+ * quote what was sent. For workflow histories, rows that operators read, and logs.
  */
 export function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
@@ -18,14 +18,14 @@ export function faultOf(error: unknown): string {
   return [error.name, ...new Set(parts)].join(' ');
 }
 
-/** PostgreSQL's driver reports that it has waited long enough by these messages alone. */
+/** PostgreSQL's driver reports its time-outs only by these messages, without a code. */
 const silences: readonly [RegExp, string][] = [
   [/^Query read timeout$/, 'query-timeout'],
   [/^timeout exceeded when trying to connect$/, 'pool-timeout'],
   [/^Connection terminated/, 'connection-terminated'],
 ];
 
-/** Where it happened: the frames of the stack without its first lines, which repeat the message. */
+/** Returns the frames of the error's stack, without its first lines, which repeat the message. */
 export const framesOf = (error: unknown): string[] =>
   error instanceof Error
     ? (error.stack ?? '')

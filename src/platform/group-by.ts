@@ -1,4 +1,4 @@
-/** Groups items by their key, in the order in which they come. Node 20 has no `Map.groupBy` yet. */
+/** Groups items by their key, in their order. Node 20 has no `Map.groupBy`. */
 export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {

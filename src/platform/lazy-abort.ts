@@ -1,6 +1,6 @@
 /**
- * An AbortController that is only made when its signal is asked for: every request can be aborted, making one takes
- * microseconds, and few are asked for.
+ * An AbortController that is created only when its signal is read: every request can be aborted, creating one takes
+ * microseconds, and few signals are read.
  */
 export class LazyAbort {
   private controller: AbortController | undefined;

@@ -3,7 +3,7 @@ import type { Db, Statement } from './database/db.js';
 import { throttled } from './metrics/metrics.js';
 
 export interface LimitPolicy {
-  /** Names what is counted; part of the stored key and of the `RateLimit` header. */
+  /** The name of what is counted; part of the stored key and of the `RateLimit` header. */
   name: string;
   points: number;
   windowSeconds: number;
@@ -12,53 +12,53 @@ export interface LimitPolicy {
 export interface LimitState {
   allowed: boolean;
   remaining: number;
-  /** Until the window ends and counting starts anew. */
+  /** Seconds until the window ends and counting starts again. */
   resetSeconds: number;
 }
 
 export interface Limiter {
   policy: LimitPolicy;
-  /** Counts one use of `key`, exactly, over all processes. */
+  /** Counts one use of `key`, exactly, across all processes. */
   consume(key: string): Promise<LimitState>;
-  /** Takes one use back, for what turned out not to count: of the window that runs, if there is one. */
+  /** Takes back one use in the running window, if there is one: for a use that turned out not to count. */
   giveBack(key: string): Promise<void>;
 }
 
-/** One limit that is counted in PostgreSQL, so that all processes share it. */
+/** Creates one limit, counted in PostgreSQL so that all processes share it. */
 export function createLimiter(db: Pick<Db, 'statement'>, policy: LimitPolicy): Limiter {
   const limits = createLimitsInTurn(db, [policy]);
   return {
     policy,
     async consume(key) {
       const [state] = await limits.consume([key]);
-      return state as LimitState; // the first is never passed over
+      return state as LimitState; // the first policy is always reached
     },
     giveBack: (key) => limits.takeBack([key], ['one']),
   };
 }
 
-/** Keys hold addresses. */
+/** Keys are stored hashed, since they hold addresses. */
 const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');
 
-/** Of a policy that was reached: how it stands. Null where one before it refused. */
+/** The state of each policy; null where an earlier policy refused, so that this one was not reached. */
 export type StatesInTurn = (LimitState | null)[];
 
-/** With the moment, by PostgreSQL's clock, at which its window ends; null where none runs. */
+/** `endsAt`: when the window ends, by PostgreSQL's clock; null if none runs. */
 export type SeenLimit = LimitState & { endsAt: Date | null };
 
 export interface LimitsInTurn {
-  /** Counts one use under each policy, by its key; a policy counts only what all before it have let through. */
+  /** Counts one use under each policy, by its key; a policy counts only what all policies before it allowed. */
   consume(keys: readonly string[]): Promise<StatesInTurn>;
-  /** How each policy stands, without a use being counted: whether it would allow one more. */
+  /** Returns the state of each policy without counting a use: whether it would allow one more. */
   look(keys: readonly string[]): Promise<SeenLimit[]>;
-  /** Under each policy takes one use back, or forgets them all. */
+  /** Takes back one use under each policy, or all of them. */
   takeBack(keys: readonly string[], how: readonly ('one' | 'all')[]): Promise<void>;
 }
 
 /**
- * Several limits in one round trip, where each is asked of the same attempt. Their rows are taken in the order of the policies everywhere,
- * so that two attempts never wait for each other. The time is PostgreSQL's: by that of an api which is a day ahead, whoever asks it once
- * would be locked out everywhere for that day (docs/decisions/0078).
+ * Creates several limits that are applied to the same attempt in one round trip. Their rows are always locked in the
+ * order of the policies, so two attempts never deadlock. The time is PostgreSQL's: by the clock of an api that is a day
+ * ahead, a caller that it throttles once would be locked out everywhere for that day (docs/decisions/0078).
  */
 export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly LimitPolicy[]): LimitsInTurn {
   const keyed = (keys: readonly string[]) => keys.map((key, i) => `${policies[i]?.name}:${hashed(key)}`);
@@ -104,12 +104,13 @@ interface LookedAt {
   expire: string;
 }
 
-/** In milliseconds, as the rows have the end of their windows. */
+/** SQL: the current time in milliseconds, the unit in which rows store the end of their windows. */
 const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 /**
- * Milliseconds that a window may end later than one that begins now. One that ends later still was begun before PostgreSQL's clock was set back, and would
- * keep people out for as long as that was ahead. In parallel one has begun later than its reader, by what that has waited for the row.
+ * How many milliseconds later a stored window may end than one that begins now. A window that ends later still was
+ * begun before PostgreSQL's clock was set back, and would lock people out for as long as the clock was ahead. A window
+ * may rightly end a little later: a concurrent attempt may have begun it while this statement waited for the row.
  */
 const latestMs = 60_000;
 
@@ -121,7 +122,7 @@ from now cross join unnest($1::text[], $2::bigint[]) as w (key, window_ms)
   join rate_limits l on l.key = w.key and expire > at and expire <= at + window_ms + ${latestMs}`,
 };
 
-/** Its values are the keys, in the order of the policies. */
+/** The statement's values are the keys, in the order of the policies. */
 function consumingStatement(policies: readonly LimitPolicy[]): Statement {
   const counting = policies.map(({ windowSeconds }, i) => {
     const before = policies[i - 1];
@@ -143,8 +144,8 @@ function consumingStatement(policies: readonly LimitPolicy[]): Statement {
 }
 
 /**
- * $1 are keys, $2 whether all uses of each are forgotten, $3 how many uses each allows: those that were
- * refused are in the row, too, and would stay there when what was let in is taken back.
+ * $1: the keys; $2: whether all uses of each are taken back; $3: how many uses each allows. The row counts refused uses
+ * too; without $3 these would remain when an allowed one is taken back.
  */
 const takeBackStatement: Statement = {
   name: 'take_back_limits',

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import { StartError } from './start-error.js';
 
-/** Listens, and throws what keeps it from that. */
+/** Listens; rejects with the error that prevents it. */
 const listen = (server: Server, port: number, host: string): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject).listen(port, host, () => {
@@ -11,9 +11,9 @@ const listen = (server: Server, port: number, host: string): Promise<void> =>
   });
 
 /**
- * `host`, but for `::`, which means every address of the machine: where its kernel has no IPv6, those are the addresses of `0.0.0.0`,
- * as Node has it for a server that is given no host.
- * @param probe what listens; another one in tests
+ * Returns `host`, except for `::` (every address of the machine) where the kernel has no IPv6: then `0.0.0.0`, as Node
+ * does for a server without a host.
+ * @param probe tries to listen; tests replace it
  */
 export async function reachableHost(host: string, probe = listen): Promise<string> {
   if (host !== '::') return host;
@@ -29,8 +29,8 @@ export async function reachableHost(host: string, probe = listen): Promise<strin
 }
 
 /**
- * Listens where only metrics and probes are served.
- * @throws StartError; with code EADDRINUSE where the port is taken
+ * Listens on a port for metrics and probes only.
+ * @throws StartError; Node's error with code EADDRINUSE if the port is taken
  */
 export async function listenForMetrics(server: Server, port: number, host: string): Promise<void> {
   await listen(server, port, await reachableHost(host)).catch((error: NodeJS.ErrnoException) => {

@@ -6,8 +6,8 @@ import { logLinesLost } from './metrics/metrics.js';
 type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
 /**
- * JSON lines on stdout. Logs name ids and kinds of faults, never people or secrets.
- * @param mixin what every line says besides
+ * Creates a log of JSON lines on stdout. Logs name ids and kinds of faults, never people or secrets.
+ * @param mixin returns the fields that are added to every line
  */
 export const createLog = (process: string, level: string, mixin?: () => object): Logger =>
   pino(
@@ -15,34 +15,34 @@ export const createLog = (process: string, level: string, mixin?: () => object):
     { write: writeLine },
   );
 
-/** For a line with an error and no message, pino takes the error's, which can quote what was sent. */
+/** Logs an error without a message by its kind: pino would take the error's message, which can quote what was sent. */
 const logMethod: LogHook = function ([details, ...words], method) {
   const error = details instanceof Error ? details : (details as { err?: unknown } | null)?.err;
   const said = words[0] === undefined && error instanceof Error ? [faultOf(error)] : words;
   method.apply(this, [details, ...said] as unknown as Parameters<typeof method>);
 };
 
-/** An error without what it carries: PostgreSQL's hold the values of the statement, and many messages quote their input. */
+/** Returns an error without its data: PostgreSQL's hold the statement's values, and many messages quote their input. */
 export const faultForLog = (error: unknown) => ({
   fault: faultOf(error),
-  // A bug in our code names properties, not people.
+  // The message of a bug in our code names properties, not people.
   ...((error instanceof TypeError || error instanceof ReferenceError) && { message: error.message }),
   stack: framesOf(error),
 });
 
 const stdout = 1;
-void process.stdout; // with it Node has a pipe say that it is full, which would keep the whole process waiting
+void process.stdout; // makes Node's writes to a full pipe fail with EAGAIN instead of blocking the whole process
 const longestWaitMs = 500;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Of a line that was begun: the next one would be glued to it. */
+/** The unwritten rest of a line that was begun: it is written first, or the next line would be glued to that line. */
 let begun: Buffer = Buffer.alloc(0);
 let lost = 0;
 
 /**
- * Writes at once, and waits a moment for a reader that is slow. Where nobody reads any more, or the disk is full, lines are given up: each by itself
- * would keep everything else waiting. How many those were is said first when there is a reader again. pino's own stream writes such a line again
- * and again while the process ends, which then never ends.
+ * Writes a line synchronously, and waits briefly for a slow reader. While nobody reads, or the disk is full, lines are
+ * dropped, since waiting for each would block the process; when lines can be written again, the first one says how many
+ * were lost. pino's own stream retries such a line over and over while the process exits, which then never ends.
  */
 function writeLine(line: string): void {
   const deadline = performance.now() + (lost > 0 ? 0 : longestWaitMs);
@@ -56,7 +56,7 @@ function writeLine(line: string): void {
   }
 }
 
-/** @returns what is left of it */
+/** Writes until `deadline`. @returns what could not be written */
 function writeUntil(deadline: number, whole: Buffer): Buffer {
   let rest = whole;
   while (rest.length > 0) {

@@ -6,6 +6,6 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text as it stands in HTML and XML, in an attribute too: for pages and mails alike, so that neither lets through what the other does not. */
+/** Escapes a text for HTML and XML, also within attributes. Pages and mails share it, so that both escape the same. */
 export const escapeMarkup = (text: string): string =>
   /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (char) => entities[char] as string) : text;

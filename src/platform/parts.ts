@@ -1,4 +1,4 @@
-/** The items in parts of so many, in their order; the last one may have fewer. */
+/** Splits items into parts of `size`, in order; the last one may be smaller. */
 export function partsOf<T>(items: readonly T[], size: number): T[][] {
   const parts: T[][] = [];
   for (let i = 0; i < items.length; i += size) parts.push(items.slice(i, i + size));

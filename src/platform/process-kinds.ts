@@ -26,7 +26,7 @@ import type {
 } from '../../workflows/inputs.js';
 import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../workflows/search-attributes.js';
 
-/** The workflows that a change can ask for through the outbox, and what each is told: ids and times only. */
+/** The workflows that a change can start through the outbox, and their inputs: only ids and times. */
 export interface ProcessInputs {
   registrationVerification: RegistrationVerificationInput;
   accountIntent: AccountIntentInput;
@@ -43,29 +43,30 @@ export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
 /**
- * What somebody waits for has queues of its own: a code is not behind a thousand invites, nor a registration behind a thousand roles that
- * end at one moment. So have erasures and removals of Environments, which nobody waits for and of which a customer may ask for hundreds.
- * Workers serve a new queue one version before anything begins there, so that going back by one works (docs/decisions/0092).
+ * Work that somebody waits for has its own queues: a code does not queue behind a thousand invites, nor a registration
+ * behind a thousand roles that end at one moment. So do erasures and removals of Environments, which nobody waits for
+ * and of which a customer may request hundreds. Workers serve a new queue one version before anything is started there,
+ * so that going back by one version works (docs/decisions/0092).
  */
 export type TaskQueue = 'processes' | 'registrations' | 'removals' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
 
 interface ProcessKind<Input> {
   taskQueue: TaskQueue | ((input: Input) => TaskQueue);
-  /** The same input always gives the same id, so that starting twice is starting once. */
+  /** Returns the same id for the same input, so that starting twice starts once. */
   id(input: Input): string;
   summary: string;
   firstState: string;
   /**
-   * For one that support can have done again: a run that failed does not keep the next one from starting, or none does that has ended.
-   * Each run asks its row first, so that one too many does nothing.
+   * Set where support can have a process run again: after a run that failed, or after any run that has ended. Each run
+   * reads its row first, so a superfluous one does nothing.
    */
   mayRunAgain?: 'after failure' | 'always';
-  /** What an input tells the process that runs by now, instead of starting it. */
+  /** Returns the signal that an input sends to the process that runs already, instead of starting it. */
   news?(input: Input): ProcessNews | null;
   about(input: Input): { subjectId?: string; accountId?: string | null; environmentId?: string | null };
 }
 
-/** A signal. With `starts` it begins a run where none is left; otherwise there is nobody left to tell. */
+/** A signal. With `starts` it starts a run if none is running; otherwise the signal is then pointless. */
 export interface ProcessNews {
   signal: string;
   args: unknown[];
@@ -86,7 +87,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => accountIntentId(input.intentId),
     summary: 'A requested account waits for its owner to sign in and resume its creation',
     firstState: 'parked',
-    mayRunAgain: 'after failure', // its row says how far it has come
+    mayRunAgain: 'after failure', // its row records how far it got
     about: (input) => ({ subjectId: input.intentId }),
   },
   inviteExpiry: {
@@ -107,7 +108,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => emailId(input.emailId),
     summary: 'An email on its way to the SMTP server',
     firstState: 'sending',
-    mayRunAgain: 'after failure', // support may have a failed one tried again; of any other the row says that it has ended
+    mayRunAgain: 'after failure', // support may retry a failed one; the row of any other says that it has ended
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
   },
   environmentRemoval: {
@@ -115,7 +116,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => environmentRemovalId(input.removalId),
     summary: 'What was in an environment is being deleted',
     firstState: 'deleting_contents',
-    mayRunAgain: 'always', // a cancelled one is taken up where it stopped, whether its run was cancelled or saw the row first
+    mayRunAgain: 'always', // a cancelled one resumes where it stopped: its run was cancelled, or saw the row and ended
     about: ({ environmentId, accountId }) => ({ subjectId: environmentId, accountId, environmentId }),
   },
   mfaGrace: {
@@ -123,7 +124,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: ({ environmentId, identityId }) => mfaGraceId(environmentId, identityId),
     summary: 'Somebody can still sign in without a second factor, until the grace period ends',
     firstState: 'running',
-    // The row has moved already, and only a grace that begins anew needs a process where none is left.
+    // The row has changed already; only a grace period that starts again needs a process if none runs.
     news: ({ news }) => (news ? { signal: news, args: [], starts: news === 'reset' } : null),
     about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
   },
@@ -132,7 +133,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => identityErasureId(input.erasureId),
     summary: 'An identity is being deleted, with everything about it',
     firstState: 'ending_sessions',
-    mayRunAgain: 'always', // a cancelled one is taken up where it stopped, whether its run was cancelled or saw the row first
+    mayRunAgain: 'always', // a cancelled one resumes where it stopped: its run was cancelled, or saw the row and ended
     about: ({ identityId, accountId }) => ({ subjectId: identityId, accountId }),
   },
   roleAssignmentWindow: {
@@ -148,7 +149,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: ({ claimId }) => ssoDomainId(claimId),
     summary: 'The DNS record of a claimed domain is looked for, then checked for as long as the domain counts',
     firstState: 'pending',
-    // The row has moved already, and only a claim that begins anew needs a process where none is left.
+    // The row has changed already; only a claim that starts again needs a process if none runs.
     news: ({ news }) =>
       news === 'claimed_again'
         ? { signal: 'claimedAgain', args: [], starts: true }
@@ -162,23 +163,23 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: ({ deliveryId }) => webhookDeliveryId(deliveryId),
     summary: 'An event on its way to a webhook receiver',
     firstState: 'pending',
-    news: ({ news }) => (news ? { signal: news, args: [], starts: true } : null), // one that has ended is tried again
+    news: ({ news }) => (news ? { signal: news, args: [], starts: true } : null), // an ended delivery is tried again
     about: ({ webhookId, accountId, environmentId }) => ({ subjectId: webhookId, accountId, environmentId }),
   },
 };
 
-/** Whether this version knows a process of that name; the outbox may hold one of a newer version. */
+/** Whether this version has a process of that name; the outbox may hold one of a newer version. */
 export const isProcessName = (name: string): name is ProcessName => Object.hasOwn(kinds, name);
 
-/** Where a process is found in Temporal, whether or not it runs. */
+/** Returns the id of a process in Temporal, whether or not it runs. */
 export const workflowIdOf = <P extends ProcessName>(name: P, input: ProcessInput<P>): string =>
   (kinds[name] as ProcessKind<ProcessInputs[P]>).id(input);
 
-/** After which runs the next one may start; `never` where one that has ended is the last. */
+/** Returns after which runs another may start; `never`: a run that has ended is the last. */
 export const mayRunAgain = (name: ProcessName): 'never' | 'after failure' | 'always' =>
   kinds[name].mayRunAgain ?? 'never';
 
-/** With what a process is started: its id, queue, summary and search attributes. */
+/** Returns how a process is started: its id, queue, summary and search attributes. */
 export function startOptions<P extends ProcessName>(name: P, input: ProcessInput<P>) {
   const kind: ProcessKind<ProcessInputs[P]> = kinds[name];
   return {
@@ -187,7 +188,7 @@ export function startOptions<P extends ProcessName>(name: P, input: ProcessInput
     workflowIdConflictPolicy: 'USE_EXISTING',
     staticSummary: kind.summary,
     typedSearchAttributes: attributes(kind, input),
-    // Accounts take turns in a queue, where the server has fairness on; its activities and later runs inherit it.
+    // Accounts take turns in a queue if the server has fairness on; the activities and later runs inherit the key.
     priority: turnOf(kind.about(input)),
     args: [input] as [ProcessInput<P>],
   } satisfies WorkflowStartOptions<(input: ProcessInput<P>) => Promise<unknown>>;
@@ -195,7 +196,7 @@ export function startOptions<P extends ProcessName>(name: P, input: ProcessInput
 
 const turnOf = ({ accountId }: { accountId?: string | null }) => (accountId ? { fairnessKey: accountId } : {});
 
-/** What an input tells a process that runs; null: it starts one. */
+/** Returns the signal that an input sends to a running process; null if it starts one. */
 export const newsFor = <P extends ProcessName>(name: P, input: ProcessInput<P>): ProcessNews | null =>
   (kinds[name] as ProcessKind<ProcessInputs[P]>).news?.(input) ?? null;
 

@@ -1,4 +1,4 @@
-/** Where something of a tenant is: in an Account, and where it lives in an Environment, in that. */
+/** To which tenant something belongs: an Account and, for what belongs to an Environment, that one. */
 export interface AccountScope {
   accountId: string;
   environmentId?: string;
@@ -10,7 +10,7 @@ export interface EnvironmentScope extends ApplicationScope {
   environmentId: string;
 }
 
-/** The scope of what carries these ids among others, such as a client or a row, and nothing else of it. */
+/** Returns only the scope of something that has these ids among other properties, such as a client or a row. */
 export const environmentScopeOf = ({
   accountId,
   applicationId,

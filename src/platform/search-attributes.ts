@@ -2,33 +2,36 @@ import type { Connection } from '@temporalio/client';
 import { isGrpcServiceError } from '@temporalio/client';
 import { searchAttributes } from '../../workflows/search-attributes.js';
 
-/** What carries values in Temporal's lists, by name. */
+/** The types of search attributes (by which Temporal lists workflows), by name. */
 export type SearchAttributes = Record<string, keyof typeof typeNumbers>;
 
 /** Temporal's numbers of the types (IndexedValueType) that we use. */
 const typeNumbers = { Keyword: 2 } as const;
 
-/** gRPC answers that say "not you": an operator makes the attributes there, as Temporal Cloud has it. Who is not known to it (16) is told nothing of that. */
+/**
+ * gRPC codes for "you may not" (7, 12): an operator must create the attributes, as in Temporal Cloud. Code 16, for an
+ * unknown caller, says nothing about that.
+ */
 const notForUs = new Set([7, 12]);
 const alreadyExists = 6;
 
 /**
- * Makes the search attributes that our workflows carry, where they are missing and we may.
- * @returns those that an operator has to make, because we are not allowed to look or to add, or because they are of another type:
- *   with these no workflow is started
+ * Creates the missing search attributes of our workflows, if we may.
+ * @returns those that an operator must create, because we may not list or add them, or because they have another type:
+ *   no workflow with these can be started
  */
 export async function ensureSearchAttributes(connection: Connection, namespace: string): Promise<string[]> {
   const names = Object.keys(searchAttributes);
   try {
     return await addMissingAttributes(connection, namespace, searchAttributes);
   } catch (error) {
-    if (isGrpcServiceError(error) && error.code === alreadyExists) return []; // another worker was quicker
+    if (isGrpcServiceError(error) && error.code === alreadyExists) return []; // another worker was faster
     if (isGrpcServiceError(error) && notForUs.has(error.code)) return names;
     throw error;
   }
 }
 
-/** @returns those that are there, and of another type */
+/** Adds missing search attributes. @returns those that exist with another type */
 export async function addMissingAttributes(
   connection: Connection,
   namespace: string,

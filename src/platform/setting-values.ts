@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 
-// How the values of settings are read; each throws an Error that says what is wrong.
+// Parsers and checks for the values of settings; each throws an Error that says what is wrong.
 
 export function originOf(text: string): string {
   const url = withoutUser(urlOf(text, ['http', 'https']));
@@ -11,14 +11,14 @@ export function originOf(text: string): string {
   return url.origin;
 }
 
-/** Passwords and tokens go there in the clear unless it is https; what is on this machine may do without. */
+/** Refuses http, which would send passwords and tokens in the clear, except to this machine. */
 export function assertSafeOrigin(origin: string): void {
   const { protocol, hostname } = new URL(origin);
   if (protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
   throw new Error('must start with https:// in production');
 }
 
-/** What is in a file of certificates or a key; nothing for no file. */
+/** Returns the contents of a PEM file with certificates or a key; undefined without a path. */
 export function pemOf(path: string | undefined): Buffer | undefined {
   if (path === undefined) return undefined;
   const text = readOrNull(path);
@@ -26,7 +26,7 @@ export function pemOf(path: string | undefined): Buffer | undefined {
   return text;
 }
 
-/** A certificate and its private key. One without the other is somebody else's to notice. */
+/** Checks that a certificate and a private key match. Another check reports one without the other. */
 export function assertPair(cert: Buffer | undefined, key: Buffer | undefined): void {
   if (!cert || !key) return;
   try {
@@ -40,11 +40,11 @@ function readOrNull(path: string): Buffer | null {
   try {
     return readFileSync(path);
   } catch {
-    return null; // not there, not a file, or not for us
+    return null; // missing, not a file, or not readable for us
   }
 }
 
-/** Of the settings that are URLs of servers. */
+/** The URL schemes of the settings that name a server. */
 export const schemesOf = {
   DATABASE_URL: ['postgres', 'postgresql'],
   DATABASE_OWNER_URL: ['postgres', 'postgresql'],
@@ -60,22 +60,22 @@ export function urlOf(text: string, schemes: string[]): URL {
   return url;
 }
 
-/** Whoever wrote a name and a password into it meant them to be used: `fetch` refuses such a URL, and an origin drops them. */
+/** Refuses user and password, which the operator meant to be used: `fetch` refuses such a URL, an origin drops them. */
 export function withoutUser(url: URL): URL {
   if (url.username || url.password) throw new Error('must be without user and password');
   return url;
 }
 
-/** Of a service that is called over HTTP. @param or what may stand in its place */
+/** Returns the URL of a service that is called over HTTP. @param or what the setting may be instead, for the error */
 export function callableUrlOf(text: string, or?: string): string {
   if (or && !/:\/\//.test(text)) throw new Error(`must be a URL or ${or}`);
   return withoutUser(urlOf(text, ['http', 'https'])).href;
 }
 
-/** As libpq takes them: `//user@one,two:5433/`. */
+/** Matches several hosts in libpq's form: `//user@one,two:5433/`. */
 const severalHosts = /^\w+:\/\/(?:[^/?#]*@)?[^/?#@]*,(?![^/?#]*@)/;
 
-/** Of PostgreSQL or a mail server: everything in it that its driver would stumble over with a fault. */
+/** Checks the URL of PostgreSQL or a mail server for everything on which its driver would fail. */
 export function assertServerUrl(text: string, schemes: string[]): void {
   const named = URL.canParse(text) ? (new URL(text).searchParams.get('host') ?? '') : '';
   if (severalHosts.test(text) || named.includes(','))
@@ -96,8 +96,8 @@ export function assertServerUrl(text: string, schemes: string[]): void {
 }
 
 /**
- * Where the owner's URL and the service's lead to one server, they are of one database: the schema of another would be changed.
- * A pool in between may call it otherwise.
+ * Checks that the owner's URL and the service's name the same database if they name the same server: otherwise the
+ * schema of another database would be changed. A pooler in between may have another name for it.
  */
 export function assertSameDatabase(ownerUrl: string | undefined, serviceUrl: string | undefined): void {
   if (!ownerUrl || !serviceUrl || !URL.canParse(ownerUrl) || !URL.canParse(serviceUrl)) return;
@@ -109,8 +109,8 @@ export function assertSameDatabase(ownerUrl: string | undefined, serviceUrl: str
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
 /**
- * The driver takes these modes for `verify-full`, says so in several lines at each start, and will take them for the weaker ones of
- * libpq one day. What was safe stays so, without a word.
+ * Replaces the modes that the driver treats as `verify-full` with `verify-full`: the driver prints a long warning about
+ * them at each start, and will one day give them libpq's weaker meaning. So they stay safe, without the warning.
  */
 export const withStrictTls = (url: string | undefined): string | null =>
   url === undefined || /[?&]uselibpqcompat=/.test(url)
@@ -125,7 +125,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** An address to listen on, or the name of one. */
+/** Checks an address to listen on, or a host name. */
 export function assertHost(text: string): void {
   if (!isIP(text) && !/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text)) throw new Error('must be an address or a name');
 }
@@ -135,10 +135,10 @@ export function hostAndPort(text: string): void {
   if (!port || Number(port) < 1 || Number(port) > 65_535) throw new Error('must be host:port');
 }
 
-/** What Fastify calls these networks. */
+/** Fastify's names for networks. */
 const proxyNames = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** `true`, `false`, or a list of networks: an address, or CIDR. */
+/** Parses `true`, `false`, or a list of networks, each an address or CIDR. */
 export function flagOrNetworks(text: string, names: readonly string[] = []): boolean | string[] {
   if (text === 'true' || text === 'false') return text === 'true';
   const networks = text.split(',').map((network) => network.trim());
@@ -151,7 +151,7 @@ const isAddress = (text: string) => ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isV
 const isNetwork = (text: string) => ipaddr.isValidCIDR(text) || isAddress(text);
 const onlyThis = (address: string) => `${address}/${address.includes(':') ? 128 : 32}`;
 
-/** The proxies that are trusted. Fastify reads no network of everybody. */
+/** Returns the trusted proxies. Fastify does not accept a network of all addresses. */
 export function proxiesOf(text: string): boolean | string[] {
   const proxies = flagOrNetworks(text, proxyNames);
   if (Array.isArray(proxies) && proxies.some((network) => network.endsWith('/0')))

@@ -1,12 +1,12 @@
 /**
- * Counts what each of many does at once, so that none has more than a share of a process. In this process alone: nothing of it
- * has to outlive it.
+ * Counts how much each key has running at once, so that none gets more than its share of a process. The counts are in
+ * this process's memory alone: they need not outlive it.
  */
 export function createShares(most: number) {
   const running = new Map<string, number>();
   return {
     isFull: (key: string): boolean => (running.get(key) ?? 0) >= most,
-    /** Whoever enters leaves once. It asks nobody whether there is room. */
+    /** Counts one more for `key`, without checking `isFull`. Call the returned function once, to count it off again. */
     enter(key: string): () => void {
       running.set(key, (running.get(key) ?? 0) + 1);
       return () => {

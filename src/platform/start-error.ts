@@ -1,2 +1,2 @@
-/** An expected obstacle to a start, whose message is all that an operator needs. */
+/** An expected reason why a process cannot start; its message is all that an operator needs. */
 export class StartError extends Error {}

@@ -2,17 +2,17 @@ import type { Logger } from 'pino';
 
 export interface Stopping {
   log: Logger;
-  /** How long `stop` may take, in milliseconds; what hangs then is cut off. */
+  /** How long `stop` may take, in milliseconds; then the process exits regardless. */
   withinMs: number;
-  /** The process, and how it ends. */
+  /** The process, and the function that ends it; tests replace both. */
   on?: Pick<NodeJS.Process, 'on'>;
   exit?: (code: number) => void;
 }
 
 /**
- * Has a process end at SIGTERM, SIGINT and SIGHUP (a terminal that was closed): with code 0 once `stop` is done, and with 1
- * where something did not stop in time or failed, so that whoever runs it can tell the two apart. A second signal changes
- * nothing: npm hands on the Ctrl-C that the terminal sends to everyone.
+ * Ends the process at SIGTERM, SIGINT and SIGHUP (a closed terminal): with code 0 once `stop` is done, and with 1 if
+ * something did not stop in time or failed, so that an orchestrator can tell the two apart. A second signal changes
+ * nothing: npm forwards the Ctrl-C that the terminal has already sent to every process.
  */
 export function stopAtSignals(
   stop: () => Promise<void>,

@@ -4,15 +4,15 @@ export interface TemporalServer {
   /** `host:port` of the frontend. */
   address: string;
   namespace: string;
-  /** Of Temporal Cloud, which takes it over TLS only. */
+  /** The API key of Temporal Cloud, which accepts it only over TLS. */
   apiKey: string | null;
-  /** How TLS is spoken; without it, not at all. */
+  /** The TLS options; if absent, no TLS is used. */
   tls?: TemporalTls | null;
 }
 
 type TemporalTls = true | Exclude<ConnectionOptions['tls'], boolean | null | undefined>;
 
-/** TLS by the machine's own list of authorities, or by one authority alone, and as whom the service is known to Temporal. */
+/** Returns TLS options: the authorities of the machine or one alone, and our client certificate; null: no TLS. */
 export function tlsTo({
   isOn,
   serverCa,
@@ -27,18 +27,18 @@ export function tlsTo({
   return isOn || null;
 }
 
-/** What is secret between the service and Temporal, for clients and workers alike. */
+/** Returns the credentials for Temporal, for clients and workers alike. */
 export const credentialsOf = ({ apiKey, tls }: Pick<TemporalServer, 'apiKey' | 'tls'>) => ({
   ...(apiKey && { apiKey }),
   ...(tls && { tls }),
 });
 
-/** How clients connect. After an outage the channel looks again every few seconds; gRPC's own default is two minutes. */
+/** Returns how clients connect. After an outage they retry every few seconds; gRPC's own default is two minutes. */
 export const connectionOptions = (server: Omit<TemporalServer, 'namespace'>): ConnectionOptions => ({
   address: server.address,
   ...credentialsOf(server),
   connectTimeout: '5s',
-  // The client's own retries outlive a call's deadline, and throw into the void when the channel is closed meanwhile.
+  // The client's own retries outlive a call's deadline; if the channel closes meanwhile, nobody catches their error.
   interceptors: [],
   channelArgs: { 'grpc.initial_reconnect_backoff_ms': 500, 'grpc.max_reconnect_backoff_ms': 3_000 },
 });

@@ -1,4 +1,7 @@
-/** Whether a code of Node says that the other side's certificate, or its TLS, is not what it has to be; `UNSPECIFIED` is what it has no name for, such as SHA-1. */
+/**
+ * Whether a Node error code says that the other side's certificate or TLS is unacceptable. `UNSPECIFIED` stands for
+ * faults without a code of their own, such as SHA-1.
+ */
 export const isTlsFault = (code: string): boolean => tlsFaults.test(code);
 
 const tlsFaults =

@@ -1,7 +1,7 @@
 /**
- * Characters that show nothing, as the inside of a character class that the expressions of other languages can read, too: blanks,
- * what Unicode has ignored wherever it cannot be shown (`Default_Ignorable_Code_Point`; marks of direction, joiners, fillers), and
- * the Braille pattern without a dot.
+ * Invisible characters, as the inside of a character class in a syntax that other languages' expressions share: blanks,
+ * Unicode's `Default_Ignorable_Code_Point` (direction marks, joiners, fillers), which is ignored where it cannot be
+ * shown, and the Braille pattern without dots.
  */
 export const invisible =
   ' \\u00a0\\u00ad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f' +
@@ -9,12 +9,12 @@ export const invisible =
 
 const somethingVisible = new RegExp(`[^${invisible}]`, 'u');
 
-/** Whether a reader sees anything of it. */
+/** Whether a reader sees any character of the text. */
 export const isVisible = (text: string): boolean => somethingVisible.test(text);
 
 /**
- * What a text of one line is without, written likewise: control characters, the other ends of a line (U+2028, U+2029), and what turns
- * the reading direction of whatever stands after it around.
+ * Characters that a text on one line must not have, in the same syntax: control characters, the other line ends
+ * (U+2028, U+2029), and those that change the reading direction of the text after them.
  */
 export const offLine = '\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069';
 
@@ -22,5 +22,5 @@ const everyOffLine = new RegExp(`[${offLine}]+`, 'gu');
 
 export const isOnOneLine = (text: string): boolean => text.search(everyOffLine) < 0;
 
-/** A text that somebody else may not mend, with blanks instead. */
+/** Returns the text with blanks in their place, for a text that nobody here can have corrected. */
 export const broughtToOneLine = (text: string): string => text.replace(everyOffLine, ' ').trim();

@@ -1,4 +1,4 @@
-/** Somebody who sleeps and can be woken: `wait` answers at the next `wake`, at once if one came since the last wait, or in time. */
+/** A wait that can be cut short: `wait` resolves at the next `wake`, or one since the last wait, or after `ms`. */
 export function createWakeUp() {
   let isWoken = false;
   let answer = () => {};

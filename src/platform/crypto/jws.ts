@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 const signInPool = promisify(sign);
 
 /**
- * Signs claims as a JWT in compact form with RS256 (RFC 7515 §3.1 and §7.1, RFC 7518 §3.3). jose makes the same token by WebCrypto,
- * whose way there and back costs a tenth of a millisecond of CPU for each (docs/decisions/0053).
+ * Signs claims as a JWT in compact form with RS256 (RFC 7515 §3.1 and §7.1, RFC 7518 §3.3). jose makes the same token
+ * with WebCrypto, whose round trip costs a tenth of a millisecond of CPU per token (docs/decisions/0053).
  */
 export async function signJwt(
   claims: object,

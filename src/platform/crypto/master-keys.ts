@@ -3,7 +3,7 @@ export interface MasterKey {
   key: Buffer;
 }
 
-/** Reads `id:base64[,id:base64]`. Throws an Error whose text follows the setting's name. */
+/** Parses `id:base64[,id:base64]`. @throws Error whose text is meant to follow the setting's name */
 export function parseMasterKeys(text: string): MasterKey[] {
   const keys = text.split(',').map((part) => {
     const match = /^\s*([A-Za-z0-9_-]{1,32}):([A-Za-z0-9+/_-]+={0,2})\s*$/.exec(part);

@@ -7,19 +7,19 @@ export interface ResealDeps {
   sealing: Sealing;
 }
 
-/** A column of what was sealed, in a table whose key is `id`: all of it names of ours, and no value of a caller's. */
+/** A column of sealed values in a table whose key is `id`. All of this goes into SQL: it never comes from a caller. */
 export interface SealedColumn {
   table: string;
   column: string;
-  /** SQL: which rows have something in it. */
+  /** SQL condition: the rows that hold a sealed value. */
   where: string;
-  /** What each is bound to. */
+  /** Returns the context to which the value of a row is bound. */
   contextOf(id: string): string;
 }
 
 const atOnce = 500;
 
-/** Encrypts anew what an older master key sealed, a few hundred rows in each transaction. Answers how many. */
+/** Encrypts again what an older master key sealed, a few hundred rows per transaction. Returns the number of rows. */
 export async function resealColumn({ db, sealing }: ResealDeps, { table, column, where, contextOf }: SealedColumn) {
   let count = 0;
   for (let last: string | null = nilUuid; last !== null; ) {

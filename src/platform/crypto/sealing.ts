@@ -1,28 +1,28 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { MasterKey } from './master-keys.js';
 
-/** Encryption at rest and derived secrets, from the configured master keys (contract §2, "Secrets at rest"). */
+/** Encryption at rest and derived secrets, by the configured master keys (contract §2, "Secrets at rest"). */
 export interface Sealing {
-  /** AES-256-GCM; the key's id and the context are authenticated with it. */
+  /** Encrypts with AES-256-GCM; the key's id and the context are authenticated too. */
   seal(plain: string, context: string): string;
-  /** @throws Error when the context differs or the text was changed; UnknownMasterKey when its key is no longer configured. */
+  /** @throws Error when the context differs or the text was changed; UnknownMasterKey when its key is not configured */
   open(sealed: string, context: string): string;
   /** Whether a key of this id is configured. */
   has(keyId: string): boolean;
   /** The key that `seal` uses. */
   readonly currentId: string;
-  /** 256 bits by which a key is known again, and which tell nothing of it; null where none of this id is configured. */
+  /** Returns 256 bits that identify a key without revealing it; null if no key of this id is configured. */
   checkValue(keyId: string): Buffer | null;
-  /** Whether `seal` would use another key by now. */
+  /** Whether `seal` would now use another key. */
   isStale(sealed: string): boolean;
   /**
-   * A 256-bit secret that can be made again but is never stored: links in mails that a process sends later, or twice.
-   * Names the key that made it, so that it stays the same when a new master key is put in front.
+   * Derives a 256-bit secret that can be derived again and so is never stored: for links in mails that a workflow sends
+   * later, or twice. Returns the key's id too, so the secret stays the same after a new master key is put in front.
    */
   derive(purpose: string, subject: string, keyId?: string): { keyId: string; secret: Buffer };
 }
 
-/** Something is sealed with a key that is not configured (any more). */
+/** A text is sealed with a key that is not, or no longer, configured. */
 export class UnknownMasterKey extends Error {
   constructor(readonly keyId: string) {
     super(`master key ${keyId} is not configured`);
@@ -57,7 +57,7 @@ export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
     open(sealed, context) {
       const [id = '', body = ''] = sealed.split('.');
       const bytes = Buffer.from(body, 'base64url');
-      // One text for one token: what works once cannot be written in another way and work again.
+      // Only one spelling of a token is accepted, so a one-time token cannot be used again in another spelling.
       if (bytes.length < 28 || sealed !== `${id}.${bytes.toString('base64url')}`) throw new Error('not a sealed text');
       const decipher = createDecipheriv('aes-256-gcm', keyOf(id).sealing, bytes.subarray(0, 12)).setAAD(
         Buffer.from(`${id}\n${context}`),

@@ -6,13 +6,13 @@ const algorithm = {
   publicExponent: new Uint8Array([1, 0, 1]),
 };
 
-/** A new RSA key of so many bits and a certificate that it has signed for itself, both in PEM. */
+/** Returns a new RSA key of `bits` bits and its self-signed certificate, both in PEM. */
 export async function newSelfSigned(
   named: string,
   { from, until, bits }: { from: Date; until: Date; bits: 2048 | 3072 },
 ) {
-  await import('reflect-metadata'); // which the library wants to be there before it
-  const { X509CertificateGenerator } = await import('@peculiar/x509'); // 0.1 s that only who makes a key has to pay
+  await import('reflect-metadata'); // the library needs this loaded first
+  const { X509CertificateGenerator } = await import('@peculiar/x509'); // loading takes 0.1 s: only when a key is made
   const keys = await webcrypto.subtle.generateKey({ ...algorithm, modulusLength: bits }, true, ['sign', 'verify']);
   const name = [{ CN: [named] }];
   const validity = { notBefore: from, notAfter: until };

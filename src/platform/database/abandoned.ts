@@ -4,9 +4,9 @@ import { isUnanswered } from '../outages.js';
 /**
  * Ends the server-side session of a discarded connection that is stuck waiting for a synchronous standby. PostgreSQL
  * checks neither its socket nor its timeouts there: while the standby is away, each change would leave a session
- * behind, until there are no connections left. What it has committed stays committed, on the primary alone; its caller
- * was told that the outcome is unknown.
- * @param pool of other connections
+ * behind, until there are no connections left. What the session has committed stays committed, on the primary alone;
+ * its caller was told that the outcome is unknown.
+ * @param pool other connections
  */
 export async function endAbandoned(pool: pg.Pool, client: pg.ClientBase, failure: unknown): Promise<void> {
   if (!isUnanswered(failure)) return;

@@ -1,11 +1,11 @@
 import { isOutage } from '../outages.js';
 import { unstoppable } from './giving-up.js';
 
-/** Asks several questions of one group at once; answers in their order. */
+/** Asks several questions of one group at once; returns the answers in their order. */
 export type Ask<Question, Answer> = (group: string, questions: readonly Question[]) => Promise<Answer[]>;
 
 /**
- * The rows in the order of the questions that they answer; undefined where one has no answer.
+ * Returns the rows in the order of the questions that they answer; undefined where a question has no answer.
  * @param rows each with its question's `position`, from 1, as `with ordinality` counts; a bigint comes as text
  */
 export function byPosition<Row extends { position: number | string }>(
@@ -16,14 +16,14 @@ export function byPosition<Row extends { position: number | string }>(
   return questions.map((_, index) => byPosition.get(index + 1));
 }
 
-/** The most statements of one group that are under way at once. */
+/** The most statements of one group that run at once. */
 const mostUnderWay = 2;
 /**
- * Questions that come while a statement is under way wait for it and then go together: the more, the cheaper each. A
- * statement that takes longer than this (it waits for a lock, or answers a thousand questions) is not waited for.
+ * Questions that arrive while a statement runs wait for it and are then sent together: the more, the cheaper each. They
+ * do not wait for a statement that takes longer than this (it waits for a lock, or answers a thousand questions).
  */
 const aloneForMs = 10;
-/** A larger batch gains nothing more, and goes beside the one under way. */
+/** A larger batch gains nothing more, so it is sent although another statement runs. */
 const mostTogether = 200;
 
 interface Waiting<Question, Answer> {
@@ -35,17 +35,17 @@ interface Gathered<Question, Answer> {
   waiting: Waiting<Question, Answer>[];
   underWay: number;
   isScheduled: boolean;
-  /** Fires when the statement under way turns out to be slow. */
+  /** Fires when the running statement turns out to be slow. */
   patience: NodeJS.Timeout | undefined;
-  /** It is slow, and another one goes beside it. */
+  /** The running statement is slow, so another one may run at the same time. */
   isSlow: boolean;
 }
 
 /**
- * Batches questions that arrive together into one statement, as DataLoader does, but with at most two under way for
- * each group. No question waits for others to come: those of one turn of the event loop go together, and those that
- * arrive while a statement is under way go with the next. An answer is never older than its question, since the
- * statement is sent after it.
+ * Batches questions that arrive together into one statement, as DataLoader does, but with at most two statements at
+ * once per group. No question waits for others to arrive: those of one turn of the event loop are sent together, and
+ * those that arrive while a statement runs are sent with the next. An answer is never older than its question, since
+ * the statement is sent after it.
  */
 export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask<Question, Answer> {
   const groups = new Map<string, Gathered<Question, Answer>>();

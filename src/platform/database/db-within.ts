@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm';
 import { type Db, inTransaction } from './db.js';
 
 /**
- * The database for a service that works inside an open transaction: everything it does becomes part of that, in its
- * scope.
+ * Returns a `Db` for a service that works inside an open transaction: all its statements become part of that
+ * transaction, in its scope.
  */
 export const dbWithin = (tx: EntityManager): Db => {
   const statement = inTransaction(tx);

@@ -3,8 +3,8 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { AccountScope } from '../scope.js';
 
 /**
- * Whose rows a transaction may see. `system` is for what belongs to no tenant yet (a link, a cookie, the relay);
- * everything else names its Account, and what lives in an Environment names that too.
+ * Whose rows a transaction may see. `system` is for work that belongs to no tenant yet (a link, a cookie, the relay);
+ * all other work names its Account, and its Environment if it is in one.
  */
 export type Scope = 'system' | AccountScope;
 
@@ -13,18 +13,18 @@ export interface Db {
   transaction<T>(scope: Scope, work: (tx: EntityManager) => Promise<T>): Promise<T>;
   /**
    * Runs one prepared statement in one round trip, for hot paths. It runs in the `system` scope, since it verifies a
-   * credential before the tenant is known; so its text names every filter itself.
+   * credential before the tenant is known; so its text must contain every filter itself.
    */
   statement<Row>(statement: Statement, values: unknown[]): Promise<Row[]>;
   /**
-   * The same in a tenant's scope: of that tenant's rows it sees and changes what a transaction would. It is committed
-   * when it answers; if it throws, nothing has happened, unless the connection was lost. A statement that fails costs
-   * its connection, so what callers can cause must not be an error of the statement.
+   * Runs one prepared statement in a tenant's scope, where it sees and changes the same rows as a transaction would. It
+   * is committed when this resolves; if this rejects, nothing has happened, unless the connection was lost. A statement
+   * that fails costs its connection, so nothing that callers can cause may make the statement fail.
    */
   statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
   /** How many transactions and statements are waiting for a connection. */
   waiting(): number;
-  /** The pools, by their purpose. */
+  /** Returns the pools, by their purpose. */
   pools(): Record<string, pg.Pool>;
   /** @throws if PostgreSQL does not answer, or is read-only, as a standby or a former primary is */
   ping(): Promise<void>;
@@ -50,11 +50,11 @@ export const inTransaction =
   (tx: EntityManager): RunsStatement =>
   async <Row>({ text }: Statement, values: unknown[]) => {
     const answer = await tx.query<Row[] | [Row[], number]>(text, values);
-    // For updates and deletes, TypeORM answers the rows together with their number.
+    // For updates and deletes, TypeORM returns the rows together with their number.
     return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
   };
 
-/** The where-part that every query of a tenant's rows carries; row-level security is the second lock. */
+/** The condition that every query of a tenant's rows must have; row-level security is the second barrier. */
 export const within = <S extends AccountScope>({
   accountId,
   environmentId,

@@ -9,8 +9,8 @@ export class GivenUp extends Error {
 }
 
 /**
- * Runs `work` so that PostgreSQL stops it once the running request is given up. It has to be a read: changes in several
- * transactions would be left half done.
+ * Runs `work` so that PostgreSQL stops it once the running request is given up. The work must only read: changes in
+ * several transactions would be left half done.
  * @throws GivenUp when the request is given up, whatever came of the work
  */
 export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
@@ -26,22 +26,22 @@ export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * To be called between two transactions of work that can go on later.
- * @throws GivenUp if nobody waits any more: whoever asks again would have it done twice at once
+ * Call this between two transactions of work that can go on later.
+ * @throws GivenUp if nobody waits any more: a caller that retries would have the work done twice at once
  */
 export function assertAwaited(): void {
   if (currentContext().givenUp?.aborted) throw new GivenUp();
 }
 
-/** Runs work that several requests wait for: none of them stops it for the others. */
+/** Runs work that several requests wait for, so that none of them can stop it for the others. */
 export function unstoppable<T>(work: () => T): T {
   const { stoppedBy, ...context } = currentContext();
   return stoppedBy ? runInContext(context, work) : work();
 }
 
 /**
- * Does the work of one connection. When the request is given up, PostgreSQL is told to `stop`; whatever comes next on
- * the connection comes after that.
+ * Runs the work of one connection. When the request is given up, `stop` tells PostgreSQL to stop; the next use of the
+ * connection comes after that.
  * @throws GivenUp instead of an answer that nobody waits for
  */
 export function untilGivenUp<T>(stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
@@ -70,8 +70,8 @@ async function untilAborted<T>(stoppedBy: AbortSignal, stop: () => Promise<void>
 }
 
 /**
- * Makes PostgreSQL stop what it does on a connection, by way of another one, since this one is busy. When this answers,
- * the signal has been sent; one that comes while PostgreSQL is idle has no effect (`DoingCommandRead` in its
+ * Cancels the running statement of a connection through another connection, since this one is busy. When this resolves,
+ * the signal has been sent; a signal that arrives while PostgreSQL is idle has no effect (`DoingCommandRead` in its
  * postgres.c).
  */
 export async function stopStatement(pool: pg.Pool, client: pg.ClientBase): Promise<void> {

@@ -6,10 +6,10 @@ import { renewConnectionsAfterMs } from './renewal.js';
 const reconnectMs = 1_000;
 
 /**
- * Listens on a channel of PostgreSQL with a connection of its own. After each loss it listens again, and now and then
- * by a new connection, since nothing else would tell it that the primary has moved. `onWake` gets the payload. It is
- * also called without one after every (re)connection, since notifications in between were not heard. A failed
- * connection is tried again each second; its loss and its return are logged once.
+ * Listens on a PostgreSQL channel with a connection of its own. It reconnects after each loss, and also regularly,
+ * since nothing else would tell it that the primary has moved. `onWake` gets the payload of each notification; it is
+ * also called without one after every (re)connection, since notifications in between were missed. A failed connection
+ * is tried again each second; its loss and its return are logged once.
  */
 export function listenToChannel({
   url,
@@ -40,19 +40,19 @@ export function listenToChannel({
     timer ??= setTimeout(connect, reconnectMs);
   };
   const failed = (error: unknown) => {
-    reason ??= error; // the first error says most
+    reason ??= error; // the first error says the most
   };
-  /** @returns null if it cannot even be tried, as with a certificate file that is just being replaced */
+  /** @returns null if a connection cannot even be tried, as while a certificate file is being replaced */
   function newClient(): pg.Client | null {
     try {
       return new pg.Client({
         connectionString: url,
         application_name: `gatehouse ${channel}`,
         keepAlive: true,
-        keepAliveInitialDelayMillis: 10_000, // a connection that only listens would not notice otherwise that the other end is gone
+        keepAliveInitialDelayMillis: 10_000, // a listener sends nothing: only probes notice that the other end is gone
         connectionTimeoutMillis: 5_000,
         query_timeout: 10_000,
-        pipeline: true, // with it a statement without an answer ends its connection
+        pipeline: true, // so that a statement without an answer ends its connection
       });
     } catch (error) {
       failed(error);
@@ -80,8 +80,8 @@ export function listenToChannel({
       })
       .catch((error: unknown) => {
         failed(error);
-        // After a refusal, as by a standby, the connection is still open: one more each second would soon take all that
-        // PostgreSQL has.
+        // After a refusal, as by a standby, the connection is still open: one more each second would soon use up all of
+        // PostgreSQL's connections.
         next.off('end', again);
         void next.end().catch(() => undefined);
         again();

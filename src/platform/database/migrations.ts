@@ -6,7 +6,7 @@ import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
 import { assertOwnDatabase, assertUsable, changedCollation } from './usable-database.js';
 
-// Any number would do, as long as it is always the same: it keeps two `migrate` processes from running side by side.
+// An arbitrary number that must never change: it keeps two `migrate` processes from running at the same time.
 const migrationLock = 7_263_004_118;
 const turnMs = 200;
 
@@ -14,22 +14,22 @@ export interface MigrateOptions {
   /** By default those of this version. */
   all?: readonly (new () => MigrationInterface)[];
   /**
-   * How long a migration waits for a table, in milliseconds. Whoever wants the table behind it waits as long, so it
-   * then gives way and is tried again.
+   * How long a migration waits for the lock of a table, in milliseconds. Statements that queue behind it wait as long,
+   * so it then gives way and is tried again.
    */
   lockTimeoutMs?: number;
-  /** For how long it is tried again, in milliseconds. */
+  /** For how long a migration is tried again, in milliseconds. */
   patienceMs?: number;
-  /** Called each time that a migration gives way. */
+  /** Called each time a migration gives way. */
   onWait?: () => void;
-  /** Called with what an operator has to look after, though the schema can be used. */
+  /** Called with what an operator must take care of, although the schema is usable. */
   onWarning?: (warning: string) => void;
 }
 
 /**
- * Brings the schema up to date, as its owner, while the service is at work (docs/decisions/0057); then grants the
- * service's role what it needs, and creates it if possible. If it fails, what was done stays, and running it again goes
- * on from there.
+ * Brings the schema up to date, as its owner, while the service is running (docs/decisions/0057); then grants the
+ * service's role what it needs, and creates that role if possible. If it fails, finished migrations stay, and the next
+ * run continues from there.
  * @param serviceUrl the service's connection; its user must not own the schema, or row-level security is off
  * @returns the names of the migrations that ran
  */
@@ -70,9 +70,9 @@ export async function migrate(
 }
 
 /**
- * Tries to take the lock again and again. A statement that waited for it would keep a snapshot, and an index that the
- * other process builds concurrently waits for every snapshot: both would wait for ever, which PostgreSQL does not
- * recognise as a deadlock.
+ * Tries to take the lock again and again. A statement that waited for it would hold a snapshot, and an index that the
+ * other process builds concurrently waits for every snapshot: both would wait forever, and PostgreSQL does not
+ * recognise that as a deadlock.
  */
 async function takeTurn(lock: QueryRunner): Promise<void> {
   const isTaken = async () => {
@@ -82,7 +82,7 @@ async function takeTurn(lock: QueryRunner): Promise<void> {
   while (!(await isTaken())) await sleep(turnMs);
 }
 
-/** @returns false if somebody held a table for longer than a migration waits; those before it are done */
+/** Runs the pending migrations. @returns false if one waited too long for a table; those before it are done */
 async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<boolean> {
   const runner = source.createQueryRunner();
   try {
@@ -90,7 +90,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     const executor = new MigrationExecutor(source, runner);
     executor.transaction = 'each';
     await executor.executePendingMigrations();
-    // A worker does this too; here it is done before the first event.
+    // A worker does this too; here it happens before the first event.
     await runner.query('select gatehouse_prepare_events()');
     for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `countEvents` says
     return true;
@@ -103,8 +103,8 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
 }
 
 /**
- * An index that is built concurrently waits for everybody's transactions and keeps nobody waiting, so it has all the
- * time it takes.
+ * Limits how long the statements of a migration wait for a lock. An index that is built concurrently waits for all
+ * transactions but makes none wait, so it has no limit.
  */
 function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
   const send = runner.query.bind(runner);
@@ -118,8 +118,7 @@ function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
 }
 
 /**
- * Functions that the service may call and nobody else: each looks behind row-level security, and answers only ids and
- * moments.
+ * Functions that only the service may call: each bypasses row-level security, and returns only ids and times.
  */
 const functions = [
   'gatehouse_drop_events',
@@ -143,16 +142,16 @@ const functions = [
   'gatehouse_waiting_invites',
 ];
 
-/** Names of migrations that this version knows and the database has not seen. */
+/** Returns the names of this version's migrations that have not run in the database. */
 export async function pendingMigrations(source: DataSource): Promise<string[]> {
   const names = new Set(await namesOf(source));
   return migrations.map(({ name }) => name).filter((name) => !names.has(name));
 }
 
-/** Whether that is all of them. */
+/** Whether all migrations are pending. */
 export const hasNoSchema = (pending: readonly string[]): boolean => pending.length === migrations.length;
 
-/** Of the migrations that the database has seen, in their order. */
+/** Returns the names of the migrations that have run in the database, in order. */
 async function namesOf(source: DataSource): Promise<string[]> {
   const seen = await source
     .query<{ name: string }[]>('select name from migrations order by id')
@@ -196,7 +195,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions, row_counts, member_shifts, member_waymarks, waymarked_environments from ${name};
     revoke insert, update, delete, truncate on migrations from ${name};
   `);
-  // Events are only read and written by way of the parent table.
+  // The service reads and writes events only through the parent table.
   const [{ partitions } = { partitions: null }] = await source.query<{ partitions: string | null }[]>(
     `select string_agg(inhrelid::regclass::text, ', ') as partitions from pg_inherits where inhparent = 'events'::regclass`,
   );

@@ -7,10 +7,10 @@ export class SnakeCaseNaming extends DefaultNamingStrategy {
   }
 }
 
-/** `first_name` of `firstName`, for types. */
+/** Type of the snake-case form of a name: `first_name` of `firstName`. */
 export type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : '';
 
-/** `first_name` of `firstName`: as columns are called, and the members of JSON. */
+/** Returns `first_name` for `firstName`: the form of column names, and of members in JSON. */
 export const inSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

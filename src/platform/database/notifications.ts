@@ -5,7 +5,7 @@ export type WaitResult = 'notified' | 'timed_out' | 'stopped';
 
 /** Waiters for notifications of one channel, by payload. */
 export interface NotificationWaiters {
-  /** Resolves with the next notification of this payload, after that time, or when the process ends. */
+  /** Resolves at the next notification with this payload, after `ms` milliseconds, or when the process stops. */
   wait(payload: string, ms: number): Promise<WaitResult>;
   stop(): Promise<void>;
 }
@@ -17,8 +17,8 @@ export interface NotificationWaitersDeps {
 }
 
 /**
- * One connection listens for a whole process. After its loss everybody counts as notified, since notifications may have
- * been missed.
+ * Creates the waiters of a process, which share one connection. After its loss all of them count as notified, since
+ * notifications may have been missed.
  */
 export function createNotificationWaiters({ url, channel, log }: NotificationWaitersDeps): NotificationWaiters {
   const waiting = new Map<string, Set<(result: WaitResult) => void>>();

@@ -24,12 +24,12 @@ export interface DbOptions {
   connectWithinMs?: number;
   /**
    * Milliseconds to wait for the answer to a statement; then the connection is thrown away. PostgreSQL itself ends the
-   * statement somewhat earlier, if it can. By default there is no limit: batches take as long as they take.
+   * statement somewhat earlier, if it can. By default there is no limit, since batches may take long.
    */
   answerWithinMs?: number;
   /**
-   * Milliseconds that a statement waits for a lock before it fails (`lock_not_available`). By default as long as for
-   * its answer.
+   * Milliseconds that a statement waits for a lock before it fails (`lock_not_available`). By default only
+   * `answerWithinMs` limits that.
    */
   lockWithinMs?: number;
   /** Milliseconds after which PostgreSQL ends an idle transaction; by default twice `answerWithinMs`. */
@@ -38,20 +38,20 @@ export interface DbOptions {
   renewAfterSeconds?: number;
 }
 
-/** Opens the pools of a process. @throws if PostgreSQL does not answer the first question */
+/** Opens the pools of a process. @throws if PostgreSQL does not answer the first statement */
 export async function openDb(options: DbOptions): Promise<Db> {
   const db = createDb(options);
   await db.source.initialize();
   return tracedDb(db);
 }
 
-/** The database without a connection yet: for composing a service that is only looked at. */
+/** Creates the database without a connection: for a service that is only composed and inspected. */
 export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
   const { poolSize, applicationName, onError } = options;
   const source = createDataSource(url, { ...options, connectWithinMs });
   const texts = createPreparedTexts();
-  // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
-  // statements are written so that one plan is right for all values, and planning anew costs more than running them (0025).
+  // The scope is a property of these connections (docs/decisions/0003), so setting it costs no round trip. Their
+  // statements are written so that one plan suits all values: planning again would cost more than running them (0025).
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -80,7 +80,8 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await noticingLoss(() => runner.commitTransaction());
         return result;
       } catch (error) {
-        // TypeORM lets go of a connection that is lost between two statements, and then blames the next user.
+        // TypeORM releases a connection that is lost between two statements, and then blames the next use of the
+        // runner.
         if (alreadyReleased.some((kind) => error instanceof kind)) throw new ConnectionLost(error);
         // A lost connection cannot roll back; PostgreSQL has done so already, and the first error says more.
         if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
@@ -106,7 +107,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
   };
 }
 
-/** Only the data source, for migrations (as the owner) and for checks of the schema. */
+/** Creates only the data source, for migrations (as the owner) and for checks of the schema. */
 export function createDataSource(
   url: string,
   {
@@ -133,18 +134,18 @@ export function createDataSource(
   });
 }
 
-/** A check whether PostgreSQL is there is repeated soon, and must not take a connection each time. */
+/** The check whether PostgreSQL answers is repeated soon, and must not occupy one more connection each time. */
 const ping: pg.QueryConfig & { query_timeout: number } = {
   text: `select current_setting('transaction_read_only') as "readOnly"`,
   query_timeout: seconds(4),
 };
 
 /**
- * Settings that all connections share. A connection whose other end has vanished is noticed by probes if nothing was
- * sent, and by the timeout if something was. A PostgreSQL that was halted must not go on with statements that their
- * callers have given up: it ends a statement, and a transaction that it hears nothing more of, by its own clock. And a
- * connection that is always busy would never look for the primary again: after a switch-over it would write to the old
- * one for as long.
+ * Settings that all connections share. When the other end of a connection has vanished, probes notice that if nothing
+ * was sent, and the timeout if something was. A PostgreSQL that was halted must not go on with statements that their
+ * callers have given up: it ends a statement, and a transaction that goes silent, by its own clock. Connections are
+ * renewed, since one that is always busy would never look for the primary again, and after a switch-over would keep
+ * writing to the old one.
  */
 const connections = (
   {
@@ -158,8 +159,8 @@ const connections = (
   const all = Object.entries({
     ...settings,
     ...ours,
-    // Without a limit of ours there must be none, whatever the server, the database or the role sets: it would end a
-    // long migration.
+    // Without our own limit there must be none, whatever the server, the database or the role sets: it would end a long
+    // migration.
     statement_timeout: String(Math.ceil(0.8 * (answerWithinMs ?? 0))),
     lock_timeout: String(lockWithinMs ?? 0),
     idle_in_transaction_session_timeout: String(idleInTransactionWithinMs ?? 0),
@@ -177,16 +178,16 @@ const connections = (
   };
 };
 
-/** What this code relies on, whatever a server, a database or a role has by default. */
+/** Settings on which this code relies, whatever the defaults of a server, a database or a role. */
 const ours = {
-  timezone: 'UTC', // moments in JSON are read as they are written here; elsewhere the last of the year 9999 belongs to 10000
-  datestyle: 'ISO, MDY', // in any other style the driver cannot read moments, and nothing would ever expire
+  timezone: 'UTC', // times in JSON are read as written here; in other zones the end of the year 9999 falls into 10000
+  datestyle: 'ISO, MDY', // in any other style the driver cannot read times, and nothing would ever expire
   default_transaction_isolation: 'read committed', // rows are locked, and then read in their current state
-  transaction_timeout: '0', // each statement has its own limit; this one would end a batch, or a migration of an hour, at every try
+  transaction_timeout: '0', // statements have limits; this one would end a long batch or migration at every try
   idle_session_timeout: '0', // the pool itself ends idle connections
   array_nulls: 'on', // if off, a NULL in a list is read as a text, and nobody can sign in
-  extra_float_digits: '1', // with fewer digits, the time that processes compare their clocks with is rounded
-  row_security: 'on', // if off, PostgreSQL refuses whatever a policy would have filtered
+  extra_float_digits: '1', // with fewer digits, the time with which processes compare their clocks is rounded
+  row_security: 'on', // if off, PostgreSQL refuses every statement that a policy would filter
 };
 
 const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];

@@ -1,19 +1,19 @@
-/** Longer texts and lists are made for a single occasion. */
+/** Longer texts, and more values, are made for a single occasion. */
 const longestText = 8_000;
 const mostValues = 40;
-/** Each connection keeps a plan for each of them. */
+/** Each connection keeps a plan for each name. */
 const mostNames = 400;
 const mostCandidates = 2_000;
 
 /**
- * Decides which statements PostgreSQL keeps prepared: those whose text comes again. Texts that contain a page's numbers
+ * Decides which statements PostgreSQL keeps prepared: those whose text recurs. Texts that contain a page's numbers
  * would only fill its memory, and a `select *` would break when a migration adds a column.
  */
 export function createPreparedTexts() {
   const names = new Map<string, string>();
   const seenOnce = new Set<string>();
   return {
-    /** The name under which to prepare `text`; undefined if it is not worth that, or not yet. */
+    /** Returns the name under which to prepare `text`; undefined if that is not worthwhile, or not yet. */
     nameOf(text: string, values: readonly unknown[]): string | undefined {
       const known = names.get(text);
       if (known !== undefined) return known;

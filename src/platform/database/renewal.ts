@@ -1,4 +1,4 @@
 import { minutes } from '../clock.js';
 
-/** How long a connection to PostgreSQL is kept: after a failover this bounds how long one may still lead to the former primary. */
+/** How long a connection to PostgreSQL is kept: the longest that it may lead to the old primary after a failover. */
 export const renewConnectionsAfterMs = minutes(5);

@@ -4,10 +4,10 @@ import { hasCondition } from './postgres-errors.js';
 const attempts = 8;
 
 /**
- * Runs a transaction again that PostgreSQL has ended because of a deadlock; nothing of it has happened. Deadlocks come
- * up where locks cannot be taken in one order: deleting an Environment or an organization beside running sign-ins, a
- * directory beside somebody who comes into its organization, moving a node with everything below it, and removing a
- * person whom somebody else is letting in.
+ * Retries a transaction that PostgreSQL has rolled back because of a deadlock. Deadlocks occur where locks cannot be
+ * taken in one order: when an Environment or an organization is deleted during sign-ins, a directory changes while
+ * somebody joins its organization, a node moves with everything below it, or a person is removed whom somebody else is
+ * admitting.
  */
 export async function retryingDeadlocks<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

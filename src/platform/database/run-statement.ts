@@ -6,9 +6,9 @@ import { endsConnection } from './postgres-errors.js';
 
 /**
  * Runs one statement on a connection of the pool. The connection survives PostgreSQL's refusal of the statement, as by
- * a constraint; `pool.query` lets go of it after every error, and the next statement would pay for a new one. If it
- * fails before there is a connection, nothing has happened for certain.
- * @param run sends it
+ * a constraint; `pool.query` discards it after every error, and the next statement would pay for a new one. If this
+ * fails before there is a connection, certainly nothing has happened.
+ * @param run sends the statement
  * @param isHarmless which errors leave the connection usable
  */
 export async function runStatement<Row extends pg.QueryResultRow>(
@@ -22,7 +22,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   try {
     const stop = () =>
       stopStatement(pool, client).catch((error) => {
-        failure = error; // PostgreSQL may still be told to stop it, when somebody else has the connection
+        failure = error; // the cancellation may still arrive, when another statement uses the connection
       });
     return (await untilGivenUp(stop, () => noticingLoss(() => run(client)))).rows;
   } catch (error) {
@@ -35,10 +35,12 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   }
 }
 
-/** When the connection is lost, the statement under way fails as well. */
+/** Ignored: when the connection is lost, the running statement fails as well. */
 const isToldByQuery = () => {};
 
-/** Whether the connection is still usable: some errors end it, and one that began read-only stays so. */
+/**
+ * Whether the connection is usable after the error: some errors end it, and one that began read-only stays read-only.
+ */
 export const isRefusal = (error: unknown) =>
   error instanceof pg.DatabaseError && !endsConnection(error) && error.code !== readOnly;
 

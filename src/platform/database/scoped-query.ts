@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** The parts of `pg.Query` that this changes, which its types leave out. */
+/** The parts of `pg.Query` that this overrides, which its types omit. */
 interface Connection {
   stream: { cork(): void; uncork(): void };
   parsedStatements: Record<string, string>;
@@ -23,7 +23,7 @@ const setScope = {
 
 /**
  * One prepared statement in a tenant's scope, in one round trip. The scope is set in the same batch of messages, which
- * PostgreSQL treats as one transaction: so the scope only holds for that statement, and if it cannot be set the
+ * PostgreSQL treats as one transaction: so the scope applies only to that statement, and if it cannot be set the
  * statement does not run.
  */
 export class ScopedQuery extends Query {
@@ -37,7 +37,7 @@ export class ScopedQuery extends Query {
     super({ ...statement, values });
   }
 
-  /** pg promises nothing about a query that it has not made itself. */
+  /** Returns a promise for the result: pg returns none for a query object that it has not made itself. */
   answerOn<Row extends pg.QueryResultRow>(client: pg.ClientBase): Promise<pg.QueryResult<Row>> {
     const query = this as unknown as pg.QueryConfig;
     return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ export class ScopedQuery extends Query {
   override submit(connection: Connection): Error | null {
     connection.stream.cork();
     try {
-      // A connection whose batch fails is let go of, so that nothing counts as prepared that is not.
+      // A connection whose batch fails is discarded, so nothing counts as prepared that is not.
       if (connection.parsedStatements[setScope.name] === undefined) {
         connection.parse(setScope);
         connection.parsedStatements[setScope.name] = setScope.text;

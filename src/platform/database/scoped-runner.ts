@@ -17,34 +17,34 @@ import type { PreparedTexts } from './prepared-texts.js';
 import { isRefusal } from './run-statement.js';
 
 /**
- * One transaction in a scope. It begins together with its first statement, without a round trip of its own, and lets
+ * One transaction in a scope. It begins together with its first statement, without a separate round trip, and lets
  * PostgreSQL keep the plans of recurring statements.
  */
 export class ScopedRunner extends PostgresQueryRunner {
-  /** Settles when PostgreSQL has begun the transaction; if it has not, everything after that fails. */
+  /** Settles when PostgreSQL has begun the transaction; if it could not, every later statement fails. */
   private begun: Promise<unknown> = Promise.resolve();
-  /** The last statement has been sent: anything after it would be in no transaction, or in somebody else's. */
+  /** COMMIT or ROLLBACK has been sent: a later statement would be in no transaction, or in another one. */
   private isEnding = false;
-  /** The first failure. PostgreSQL refuses what was sent after it without saying why. */
+  /** The first failure. PostgreSQL refuses all later statements without saying why. */
   private failure: QueryFailedError | undefined;
-  /** Why its connection must not be used by others: an answer may still be on its way. */
+  /** Why the connection must not be used again: an answer may still be on its way. */
   private loss: Error | undefined;
   private client: pg.PoolClient | undefined;
   private isStopped = false;
-  /** Work to do once it is committed. */
+  /** Work to do once the transaction is committed. */
   readonly afterCommit: (() => void)[] = [];
 
   constructor(
     source: DataSource,
     private readonly texts: PreparedTexts,
-    /** The pool by which PostgreSQL is told to stop this one's work. */
+    /** The pool whose connections cancel this one's statements. */
     private readonly others: pg.Pool,
   ) {
     super(source.driver as PostgresDriver, 'master');
     this.manager = source.createEntityManager(this);
   }
 
-  /** @throws if there is no connection; `failureToBegin` tells of a transaction that could not begin */
+  /** @throws if there is no connection; `failureToBegin` reports a transaction that could not begin */
   async begin(scope: Scope): Promise<void> {
     const connection: pg.PoolClient = await this.connect();
     this.client = connection;
@@ -54,12 +54,12 @@ export class ScopedRunner extends PostgresQueryRunner {
     this.transactionDepth = 1;
   }
 
-  /** Makes PostgreSQL stop what it does for the transaction, which then can only be rolled back. */
+  /** Cancels the transaction's running statement; the transaction can then only be rolled back. */
   async stop(): Promise<void> {
     this.isStopped = true;
     if (!this.client || this.isReleased) return;
     await stopStatement(this.others, this.client).catch((error) => {
-      this.loss ??= error; // PostgreSQL may still be told to stop it, when somebody else has the connection
+      this.loss ??= error; // the cancellation may still arrive, when another transaction uses the connection
     });
   }
 
@@ -67,7 +67,7 @@ export class ScopedRunner extends PostgresQueryRunner {
     if (!isRefusal(error)) this.loss ??= error as Error;
   }
 
-  /** Throws away a connection on which PostgreSQL did not answer. */
+  /** Discards a connection on which PostgreSQL did not answer. */
   override async release(): Promise<void> {
     if (this.loss && !this.isReleased) {
       const lost: pg.PoolClient = await this.connect();
@@ -77,7 +77,7 @@ export class ScopedRunner extends PostgresQueryRunner {
     return super.release();
   }
 
-  /** What kept the transaction from beginning; it says more than the errors that followed. */
+  /** Returns the error that kept the transaction from beginning, which says more than later ones; null if it began. */
   failureToBegin(): Promise<unknown> {
     return this.begun.then(
       () => null,
@@ -86,8 +86,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   }
 
   /**
-   * @throws what kept the transaction from beginning, since its statements ran without one; TransactionRolledBack if a
-   *   statement had failed and its error was ignored
+   * @throws the error that kept the transaction from beginning, since its statements ran without one;
+   *   TransactionRolledBack if a statement had failed and its error was ignored
    */
   override async commitTransaction(): Promise<void> {
     const failure = await this.failureToBegin();
@@ -110,9 +110,9 @@ export class ScopedRunner extends PostgresQueryRunner {
     try {
       const name = given.length > 0 ? this.texts.nameOf(text, given) : undefined;
       const { rows, rowCount, command } = await connection.query({ name, text, values: given });
-      // PostgreSQL's answer to COMMIT after a failed statement; for it that is no error.
+      // After a failed statement PostgreSQL answers COMMIT like this, without an error.
       if (text === 'COMMIT' && command === 'ROLLBACK') throw new TransactionRolledBack();
-      // In the form of TypeORM's own runner.
+      // The result has the form of TypeORM's own runner.
       const raw = command === 'UPDATE' || command === 'DELETE' ? [rows, rowCount] : rows;
       if (!structured) return raw;
       return Object.assign(new QueryResult(), { records: rows, affected: rowCount, raw });
@@ -125,12 +125,15 @@ export class ScopedRunner extends PostgresQueryRunner {
   }
 }
 
-/** Does the work once the transaction is committed, and never otherwise. @param work is instant, and does not throw */
+/**
+ * Runs the work once the transaction is committed, and not otherwise.
+ * @param work must be instant and must not throw
+ */
 export function afterCommit({ queryRunner }: EntityManager, work: () => void): void {
   if (queryRunner instanceof ScopedRunner) queryRunner.afterCommit.push(work);
 }
 
-/** Does the work, and rolls it back if it is not to be kept. @returns what the work answers */
+/** Runs the work, and rolls it back unless `keep` is set. @returns the result of the work */
 export async function inSavepoint<T>(
   tx: EntityManager,
   { keep }: { keep: boolean },
@@ -151,7 +154,7 @@ class TransactionRolledBack extends Error {
   }
 }
 
-/** One message: the values are literals, since several statements in one cannot have parameters. */
+/** Returns one message: its values are literals, since several statements in one message cannot have parameters. */
 function beginIn(scope: Scope): string {
   const [kind, accountId, environmentId]: [string, string, string] =
     scope === 'system' ? ['system', '', ''] : ['tenant', scope.accountId, scope.environmentId ?? ''];

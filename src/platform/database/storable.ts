@@ -2,16 +2,16 @@ const isWhole = (text: string): boolean => text.isWellFormed();
 const isStorableText = (text: string): boolean => isWhole(text) && !text.includes('\0');
 
 /**
- * Whether PostgreSQL can store a value as it is: no text in it, keys included, has NUL, which PostgreSQL refuses, or
- * half a surrogate pair, which `text` would turn into U+FFFD and `jsonb` refuses; and no number is beyond a double,
- * which JavaScript reads as infinite and would write as null (RFC 8259 §6).
+ * Whether PostgreSQL can store a value unchanged: no text in it, keys included, has NUL, which PostgreSQL refuses, or
+ * half a surrogate pair, which `text` would turn into U+FFFD and `jsonb` refuses; and no number exceeds a double, which
+ * JavaScript reads as infinite and would write as null (RFC 8259 §6).
  */
 export const isStorable = (value: unknown): boolean => whereNot(value, isStorableText) === null;
 
 /**
- * The first place that would be stored otherwise than it was sent (half a surrogate pair, or a number beyond a double),
- * as a JSON path like `tags[0].name`; null if there is none. An object with such a key is named itself; the empty path
- * is the value as a whole. Every request's body is checked, so this has to cost less than parsing it.
+ * Returns the first place that would not be stored as sent (half a surrogate pair, or a number beyond a double), as a
+ * JSON path like `tags[0].name`; null if there is none. For such a key the path is that of its object; the empty path
+ * is the value as a whole. Every request's body is checked, so this must cost less than parsing it.
  */
 export const alteredIn = (value: unknown): string | null => whereNot(value, isWhole);
 

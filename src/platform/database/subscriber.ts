@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js';
 
-/** Requests without a readable address are counted together; by themselves, each could look like another one. */
+/** Requests without a readable address are counted together: otherwise each could pass for another caller. */
 const nobody = 'unknown';
 
 /**
- * What a network address counts as in limits. Of IPv6 the first 64 bits: the least that a subscriber is given (RFC
- * 6177), who otherwise could guess from 2^64 addresses. An IPv4 address within IPv6 counts as itself.
+ * Returns what a network address counts as in limits. For IPv6 these are the first 64 bits: a subscriber gets at least
+ * a /64 (RFC 6177), and could otherwise guess from 2^64 addresses. An IPv4 address within IPv6 counts as itself.
  */
 export function subscriberOf(address: string): string {
   if (!ipaddr.isValid(address)) return nobody;

@@ -9,7 +9,7 @@ interface Found {
   isOurs: boolean;
 }
 
-/** Checks that the schema can be created here, before any of it is. @throws StartError what to do about it */
+/** Checks that the schema can be created here, before any part of it is. @throws StartError that says what to do */
 export async function assertUsable(source: DataSource): Promise<void> {
   const [found] = await source.query<Found[]>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
@@ -21,7 +21,7 @@ export async function assertUsable(source: DataSource): Promise<void> {
     throw new StartError(
       `tables would be made in ${schema ?? 'no schema'}, and have to be in public: alter role … in database ${database} set search_path = public, for the owner and the service's role`,
     );
-  // `citext` lower-cases by the database's locale, by which two spellings of one address could be two people.
+  // `citext` lower-cases by the database's locale: in some, two spellings of one address would be two people.
   if (!isOurs)
     throw new StartError(
       `the locale of the database ${database} has another small letter for I than i, and mail addresses are compared by it: make it with another one (template template0 locale 'C.UTF-8')`,
@@ -29,8 +29,9 @@ export async function assertUsable(source: DataSource): Promise<void> {
 }
 
 /**
- * A schema that was created among somebody else's tables cannot be taken out again. An empty list of migrations is left
- * by an end before the first one; an extension's tables belong to nobody.
+ * Checks that the database has no tables of another application: a schema that is created among them cannot be taken
+ * out again. An empty table of migrations remains from a run that ended before the first one; tables of extensions are
+ * ignored.
  */
 export async function assertOwnDatabase(source: DataSource, before: string[]): Promise<void> {
   const [others] = await source.query<{ database: string; tables: string | null }[]>(
@@ -47,9 +48,9 @@ export async function assertOwnDatabase(source: DataSource, before: string[]): P
 }
 
 /**
- * Warns if the locale has changed since the database was created, as by another version of the operating system;
- * PostgreSQL itself only says so in its log. Its indexes of texts keep the old order, so that rows are not found, and
- * an address could be given twice.
+ * Checks whether the locale has changed since the database was created, as by another version of the operating system;
+ * PostgreSQL itself only says so in its log. Its indexes of texts keep the old order, so rows are not found, and an
+ * address could be stored twice.
  * @returns the warning; null if nothing has changed
  */
 export async function changedCollation(source: Pick<DataSource, 'query'>): Promise<string | null> {

@@ -1,34 +1,34 @@
 import type { DecodedPacket } from 'dns-packet';
 
-/** What became of a look-up of texts. */
+/** The result of a look-up of TXT records. */
 export type TxtAnswer =
   | { kind: 'found'; texts: string[] }
-  /** Nothing is there; `cachedMs` is how long everybody may keep that in mind (RFC 2308). */
+  /** The name has no such record; `cachedMs` is how long resolvers may cache that (RFC 2308). */
   | { kind: 'absent'; cachedMs: number }
-  /** Nobody who should know has answered. */
+  /** No server gave a usable answer. */
   | { kind: 'broken' };
 
-/** What one answer says of a name. */
+/** What one answer says about a name. */
 export type Reading =
   | TxtAnswer
   | { kind: 'alias'; target: string }
   | { kind: 'referral'; zone: string; servers: string[] };
 
-/** Longer than that nobody has to keep an absence in mind, whatever the zone says (RFC 2308 §5 advises one to three hours). */
+/** The longest that resolvers may cache an absence, whatever the zone says (RFC 2308 §5 advises one to three hours). */
 const longestCachedMs = 3 * 3_600_000;
-/** No more aliases than that, so that a ring of them ends. */
+/** The most aliases that are followed in one answer, so that a loop of aliases ends. */
 const longestChain = 8;
 
 /**
- * Reads an answer, following its aliases as far as it goes.
- * @param zone whose servers were asked for what they are responsible for; null: a resolver that asks on our behalf
+ * Reads an answer, following its aliases as far as they are in it.
+ * @param zone the zone whose authoritative servers were asked; null if a recursive resolver was asked
  */
 export function readAnswer(answer: DecodedPacket, name: string, zone: string | null): Reading {
   const { rcode } = answer as { rcode?: string };
   if (rcode !== 'NOERROR' && rcode !== 'NXDOMAIN') return { kind: 'broken' };
   const referral = zone === null ? null : referralOf(answer, name, zone);
   if (referral) return referral;
-  if (zone !== null && !answer.flag_aa) return { kind: 'broken' }; // it is not responsible, whatever it says
+  if (zone !== null && !answer.flag_aa) return { kind: 'broken' }; // the server is not authoritative
 
   const records = answer.answers ?? [];
   let current = name;
@@ -47,11 +47,11 @@ export function readAnswer(answer: DecodedPacket, name: string, zone: string | n
   return { kind: 'absent', cachedMs: cachedMs(answer) };
 }
 
-/** The strings of one record are one text (RFC 7208 §3.3 has them joined without a blank, and so does everybody). */
+/** Joins the strings of one record without a blank (RFC 7208 §3.3, and common practice). */
 const textOf = (data: Buffer | string | (Buffer | string)[]) =>
   (Array.isArray(data) ? data : [data]).map((part) => part.toString()).join('');
 
-/** A zone further down that others are responsible for: on the way to the name, so that nobody is led back. */
+/** Returns the delegation to a zone below `zone` that is at or above the name, so that no server leads us back up. */
 function referralOf(answer: DecodedPacket, name: string, zone: string): Reading | null {
   if (answer.flag_aa || (answer.answers ?? []).length > 0) return null;
   const delegations = (answer.authorities ?? []).flatMap((one) =>

@@ -2,25 +2,25 @@ import { Resolver } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 import type { Server } from './exchange.js';
 
-/** The servers that are responsible for a zone. */
+/** The authoritative servers of a zone. */
 export interface Authorities {
   zone: string;
   servers: Server[];
 }
 
 export interface AuthoritiesDeps {
-  /** Resolvers of the system that say who is responsible, in the notation of node:dns. */
+  /** The resolvers that name the authoritative servers, in the notation of node:dns. */
   resolvers?: readonly string[] | undefined;
-  /** Where name servers listen: 53, but for tests. */
+  /** The port of name servers: 53, except in tests. */
   port: number;
-  /** The zone says where its servers are: so not every address may be asked. */
+  /** Whether a server's address may be asked: the zone's owner chooses it, so it could be a private one. */
   isAllowed(address: string): boolean;
 }
 
-/** More servers than that are not asked. */
+/** The most servers that are asked. */
 const mostServers = 4;
 
-/** Who is responsible for a name. Only that is asked of the system's resolvers; what is at the name, of the zone itself. */
+/** Finds the authoritative servers of a name. The resolvers are asked only for these, never for the name's records. */
 export function createAuthorities({ resolvers, port, isAllowed }: AuthoritiesDeps) {
   const newResolver = () => {
     const resolver = new Resolver({ timeout: 1_500, tries: 2 });
@@ -47,7 +47,7 @@ export function createAuthorities({ resolvers, port, isAllowed }: AuthoritiesDep
   }
 
   return {
-    /** Of the nearest zone above the name. @throws when the resolvers do not know, or do not answer */
+    /** Returns those of the nearest zone above the name. @throws when the resolvers know none, or do not answer */
     async of(name: string, signal: AbortSignal): Promise<Authorities> {
       const resolver = newResolver();
       for (let zone = parentOf(name); zone !== ''; zone = parentOf(zone)) {
@@ -60,7 +60,7 @@ export function createAuthorities({ resolvers, port, isAllowed }: AuthoritiesDep
       throw new Error('no zone is above the name');
     },
 
-    /** Of servers that a referral names. */
+    /** Looks up the addresses of the servers that a referral names. */
     async named(zone: string, names: readonly string[], signal: AbortSignal): Promise<Authorities> {
       return { zone, servers: await addressesOf(names, signal) };
     },

@@ -4,7 +4,7 @@ import { on, once } from 'node:events';
 import { isIPv6, connect as openTcp } from 'node:net';
 import packet, { type DecodedPacket } from 'dns-packet';
 
-/** Where a name server listens. */
+/** The address and port of a name server. */
 export interface Server {
   address: string;
   port: number;
@@ -13,17 +13,17 @@ export interface Server {
 export interface Question {
   name: string;
   type: 'TXT';
-  /** Whether the server is to ask others on our behalf; name servers of a zone answer for themselves. */
+  /** Whether the server should ask other servers on our behalf; a zone's own servers answer only for themselves. */
   recursive: boolean;
 }
 
-/** As DNS Flag Day 2020 has it: no answer over UDP is cut into fragments, which are easily forged. */
+/** DNS Flag Day 2020: so that no answer over UDP is fragmented, since fragments are easily forged. */
 const udpPayloadSize = 1232;
 
 /**
- * One question to one server, over UDP, and over TCP where the answer does not fit (RFC 1035 §4.2). Only what comes from that
- * server to a port chosen at random and repeats id and question counts as its answer.
- * @throws when nothing usable comes until `signal` aborts, or the server cannot be reached
+ * Asks one server one question, over UDP, and over TCP where the answer does not fit (RFC 1035 §4.2). A message is
+ * accepted only if it comes from that server to our randomly chosen port, and repeats the id and the question.
+ * @throws when no usable answer arrives before `signal` aborts, or the server cannot be reached
  */
 export async function askServer(server: Server, question: Question, signal: AbortSignal): Promise<DecodedPacket> {
   const id = randomInt(65_536);
@@ -54,7 +54,7 @@ type IsAnswer = (answer: DecodedPacket | null) => answer is DecodedPacket;
 async function overUdp({ address, port }: Server, message: Buffer, isAnswer: IsAnswer, signal: AbortSignal) {
   const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4');
   try {
-    socket.connect(port, address); // from now on the system drops what comes from elsewhere
+    socket.connect(port, address); // from now on the system drops messages from other addresses
     await once(socket, 'connect', { signal });
     socket.send(message);
     for await (const [received] of on(socket, 'message', { signal })) {
@@ -90,7 +90,7 @@ async function overTcp({ address, port }: Server, message: Buffer, isAnswer: IsA
   }
 }
 
-/** Null for what is no message of DNS: whoever answers may send anything. */
+/** Returns null if the bytes are no DNS message: the other side may send anything. */
 export function decoded(message: Buffer): DecodedPacket | null {
   try {
     return packet.decode(message);

@@ -11,7 +11,7 @@ export interface Child {
   pid: number;
   /** Resolves when the process has ended, for whatever reason; never rejects. */
   exited: Promise<Exit>;
-  /** Its last lines of output, for an error message. */
+  /** Returns its last lines of output, for an error message. */
   tail(): string;
   /** Asks it to end, and ends it by force after the time-out. Safe to call twice, and after it ended. */
   stop(): Promise<void>;
@@ -36,16 +36,16 @@ const TAIL_LINES = 20;
 /**
  * Starts a process that lives exactly as long as we want.
  *
- * It leads a session of its own, because a terminal sends Ctrl-C to every process of the foreground group: the database
- * would be gone before the api has finished its requests. It cannot outlive us either: when this process ends without
- * stopping it, be it by SIGKILL, a shell that waits on a pipe from us reads the pipe's end and signals it.
+ * The child leads a session of its own, because a terminal sends Ctrl-C to every process of the foreground group: the
+ * database would end before the api has finished its requests. The child cannot outlive this process either: when this
+ * process ends without stopping it, even by SIGKILL, a shell that reads from our pipe sees it close and signals it.
  *
  * @throws Error when the command cannot be run at all
  */
 export async function startChild(options: StartChild): Promise<Child> {
   const { command, args, stopSignal = 'SIGTERM', stopTimeoutMs = 10_000, onLine } = options;
   const spawnOptions: SpawnOptions = {
-    cwd: options.cwd ?? '/', // ours may be a folder that the child's user cannot enter
+    cwd: options.cwd ?? '/', // the child's user may not be allowed to enter our own folder
     env: { ...inheritedEnv(options.withoutEnv), ...options.env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -66,7 +66,7 @@ export async function startChild(options: StartChild): Promise<Child> {
   const pid = child.pid!;
   const guard = startGuard(pid, stopSignal);
   const exited = whenEnded(child).then((exit) => {
-    guard.kill('SIGKILL'); // the id may soon belong to somebody else
+    guard.kill('SIGKILL'); // the process id may soon belong to another process
     return exit;
   });
   return {
@@ -79,8 +79,8 @@ export async function startChild(options: StartChild): Promise<Child> {
 
 /**
  * Repeats `attempt` until it succeeds.
- * @param announces what the child prints once it listens. The answer that `attempt` got may be that of a stranger who
- *   was quicker to take the port; then the child ends instead. A child that prints something else gets two seconds.
+ * @param announces what the child prints once it listens. `attempt` may have reached another program that took the port
+ *   first; the child then ends. A child that prints something else counts as ready two seconds after the answer.
  * @throws Error with the child's last lines when it ends, or does not come up in time
  */
 export async function untilReady(
@@ -114,14 +114,14 @@ export async function runChild(options: StartChild): Promise<void> {
   if (code !== 0) throw new Error(`${options.command} ended with ${signal ?? `code ${code}`}:\n${child.tail()}`);
 }
 
-/** Sends `signal` to the process group that `pid` leads, or to `pid` alone. False when there is none, or not ours. */
+/** Signals the process group that `pid` leads, or `pid` alone. Returns false if there is none, or it is not ours. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   for (const target of [-pid, pid]) {
     try {
       process.kill(target, signal);
       return true;
     } catch {
-      // Not a group leader, or already gone.
+      // `target` is no group leader, or has ended.
     }
   }
   return false;
@@ -145,14 +145,14 @@ function startGuard(pid: number, signal: NodeJS.Signals): ChildProcess {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  guard.once('error', () => {}); // without a shell only the orderly ways to stop remain
+  guard.once('error', () => {}); // without a shell, only an orderly stop ends the child
   guard.stdin?.once('error', () => {});
   guard.unref();
   (guard.stdin as unknown as { unref?: () => void } | null)?.unref?.();
   return guard;
 }
 
-/** On 'exit', plus a moment for the last lines: 'close' alone may never come when a grandchild keeps the pipe. */
+/** Resolves at 'exit', plus a moment for the last lines: 'close' never comes while a grandchild holds the pipe. */
 function whenEnded(child: ChildProcess): Promise<Exit> {
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
   return new Promise((resolve) => {
@@ -162,14 +162,14 @@ function whenEnded(child: ChildProcess): Promise<Exit> {
   });
 }
 
-/** The environment is handed on, not read: settings come from config.ts. */
+/** Returns the environment for the child. Settings are not read from it: they come from config.ts. */
 function inheritedEnv(without: RegExp = /^$/): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !without.test(name)));
 }
 
 /**
- * A server that runs, as whoever asked for it sees it: how it ended, with its last lines; once it is stopped, what was held for it
- * is let go.
+ * Returns a running server for its caller: `exited` adds its last lines, and `stop` also releases, with `letGo`, what
+ * was held for it.
  */
 export const running = (server: Child, letGo: () => Promise<void>) => ({
   pid: server.pid,

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../start-error.js';
 import { signalGroup } from './children.js';
 
-/** A process that can be told from a later one with the same id. */
+/** A process, identified so that a later one with the same id is not mistaken for it. */
 interface Process {
   pid: number;
   identity: string;
@@ -17,7 +17,7 @@ interface Owner extends Process {
 }
 
 export interface Claim {
-  /** Notes the process that works in the folder, so that the next start finds it should it outlive us. */
+  /** Records the process that works in the folder, so that the next start finds it if it outlives this process. */
   record(childPid: number): Promise<void>;
   release(): Promise<void>;
 }
@@ -35,8 +35,8 @@ export class FolderInUse extends StartError {
 const claimedHere = new Set<string>();
 
 /**
- * Makes this process the only one that works in `folder`, creating it when needed. A claim whose process is gone is
- * taken over, and the child that it left running is stopped first, with `stopSignal` and after 15 seconds by force.
+ * Makes this process the only one that works in `folder`, which is created if missing. A claim whose process has ended
+ * is taken over; a child that it left running is stopped first, with `stopSignal` and after 15 seconds by force.
  * @throws FolderInUse
  */
 export async function claimFolder(folder: string, stopSignal: NodeJS.Signals = 'SIGTERM'): Promise<Claim> {
@@ -49,7 +49,7 @@ export async function claimFolder(folder: string, stopSignal: NodeJS.Signals = '
   try {
     while (!(await createOnce(file, me))) {
       const owner = await readOwner(file);
-      // Our own id in it is a leftover: container processes get the same ids at every start.
+      // Our own process id in the file is a leftover: processes in a container get the same ids at every start.
       if (owner && owner.pid !== process.pid && isAlive(owner)) throw new FolderInUse(path, owner.pid);
       if (owner?.child && isAlive(owner.child)) await stopStranger(owner.child.pid, stopSignal);
       if (owner) await removeClaim(file, owner);
@@ -72,8 +72,8 @@ export async function claimFolder(folder: string, stopSignal: NodeJS.Signals = '
 }
 
 /**
- * When a process started and with which command line: an id alone may be somebody else's by now.
- * Undefined when there is no such process, or only its remains.
+ * Returns when a process started and with which command line: its id alone may belong to another process by now.
+ * Undefined if there is no such process, or only a zombie.
  */
 export function identityOf(pid: number): string | undefined {
   try {
@@ -81,7 +81,7 @@ export function identityOf(pid: number): string | undefined {
       const env = { PATH: '/bin:/usr/bin', LC_ALL: 'C', TZ: 'UTC' };
       return execFileSync('ps', ['-o', 'lstart=,command=', '-p', String(pid)], { encoding: 'utf8', env }).trim();
     }
-    // proc(5): the name in brackets may hold anything; after it, the 1st field is the state and the 20th the start time.
+    // proc(5): the name in brackets may hold anything; after it the 1st field is the state, the 20th the start time.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /s, '')
       .split(' ');
@@ -92,7 +92,7 @@ export function identityOf(pid: number): string | undefined {
   }
 }
 
-/** Stops a process that is not our child: with `signal`, and by force when it is still there after 15 seconds. */
+/** Stops a process that is not our child: with `signal`, and by force if it still runs after 15 seconds. */
 export async function stopStranger(pid: number, signal: NodeJS.Signals): Promise<void> {
   const identity = identityOf(pid);
   const gone = () => identityOf(pid) !== identity;
@@ -109,7 +109,7 @@ function isAlive({ pid, identity }: Process): boolean {
   return identity !== '' && identityOf(pid) === identity;
 }
 
-/** Null when there is no claim. A torn one counts as nobody's, after a moment in which its writer may finish. */
+/** Returns null if there is no claim. A half-written one is read again twice, then treated as nobody's. */
 async function readOwner(file: string): Promise<Owner | null> {
   for (let attempt = 0; attempt < 3; attempt++) {
     const text = await readFile(file, 'utf8').catch(() => null);
@@ -123,7 +123,7 @@ async function readOwner(file: string): Promise<Owner | null> {
   return { pid: 0, identity: '' };
 }
 
-/** Removes the claim of `owner`, and nobody else's: another process may have taken it over in this very moment. */
+/** Removes the claim only if it is still that of `owner`: another process may just have taken it over. */
 async function removeClaim(file: string, owner: Owner): Promise<void> {
   const aside = `${file}.${process.pid}`;
   await rename(file, aside).catch(() => {});

@@ -6,20 +6,23 @@ import { isExecutable, onPath } from './programs.js';
 const PROGRESS_EVERY_MS = 15_000;
 
 export interface GoBuild {
-  /** The folder below `tools/` whose go.mod names the package as a tool, with all that it needs. */
+  /** The folder below `tools/` whose go.mod names the package as a tool, with its dependencies. */
   module: string;
   /** The Go package of the program. */
   package: string;
-  /** Where the program goes. */
+  /** The path of the program that is built. */
   target: string;
-  /** Flags of the linker besides those that leave symbols out. */
+  /** Linker flags, in addition to those that omit symbols. */
   linkerFlags?: string;
-  /** For the progress: `the Temporal CLI`. */
+  /** The name for progress messages: `the Temporal CLI`. */
   what: string;
   onProgress: (line: string) => void;
 }
 
-/** Builds a program with Go; its sources come through the Go module proxy. @throws Error with Go's last lines, or that there is no Go */
+/**
+ * Builds a program with Go, whose sources come through the Go module proxy.
+ * @throws Error with Go's last lines, or one that says that Go is not installed
+ */
 export async function buildWithGo({ module, target, what, onProgress, ...build }: GoBuild): Promise<void> {
   const go = onPath('go') ?? ['/usr/local/go/bin/go'].find(isExecutable);
   if (!go) throw new Error('Go is not installed');

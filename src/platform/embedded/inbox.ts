@@ -10,10 +10,10 @@ const DEFAULT_SMTP_PORT = 1025;
 const DEFAULT_WEB_PORT = 1080;
 
 export interface StartInbox {
-  /** Preferred ports, 1025 and 1080 by default; when one is taken, the next free one. */
+  /** Preferred ports, by default 1025 and 1080; the next free one if one is taken. */
   smtpPort?: number;
   webPort?: number;
-  /** Keeps the last 2000 mails from one start to the next; absent: they go when it stops. */
+  /** Keeps the last 2000 mails from one start to the next; if absent, mails are deleted at the stop. */
   mailDir?: string;
   log?: (line: string) => void;
 }
@@ -65,7 +65,7 @@ export async function startInbox(options: StartInbox = {}): Promise<EmbeddedInbo
 
 async function startServer(smtp: number, web: number, folder: string, claim: Claim) {
   const script = join(projectRoot, 'src/platform/embedded/inbox-server.mjs');
-  const mails = join(folder, 'mails'); // of its own, since "delete all" on the page empties it
+  const mails = join(folder, 'mails'); // a folder of its own, since "delete all" on the page empties it
   const args = [script, String(smtp), String(web), mails];
   const server = await startChild({
     command: process.execPath,

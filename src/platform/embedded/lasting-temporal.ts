@@ -6,13 +6,13 @@ import { type EmbeddedTemporal, type StartTemporal, startTemporal } from './temp
 export interface Watching {
   /** Whether the server at that address has lost its database. */
   isInterrupted?: (address: string, namespace: string) => Promise<boolean>;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   everyMs?: number;
 }
 
 /**
- * Temporal's dev server as `startTemporal` starts it, that is started anew, at the same address and with all that it knows, where its
- * database stays interrupted: nothing else would mend it, and everything that waits would stand still.
+ * Starts Temporal's dev server like `startTemporal`, and restarts it, at the same address and with the same data, when
+ * its database stays interrupted: nothing else repairs that, and no workflow would go on.
  */
 export async function startLastingTemporal(
   options: StartTemporal,
@@ -23,7 +23,7 @@ export async function startLastingTemporal(
   const stopping = new AbortController();
   const pause = () => sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
 
-  /** Twice in a row: a statement that was given up may be the only one. */
+  /** Checks twice in a row: the first answer may be about a single statement that was given up. */
   async function staysInterrupted(): Promise<boolean> {
     if (!(await isInterrupted(address, options.namespace))) return false;
     await pause();
@@ -45,7 +45,7 @@ export async function startLastingTemporal(
         if (failed) return failed;
       }
       if (!stopping.signal.aborted) continue;
-      await server.stop(); // it may be one that was just started
+      await server.stop(); // `startAnew` may have started it after `stop` was called
       return server.exited;
     }
   })();
@@ -64,8 +64,8 @@ export async function startLastingTemporal(
 }
 
 /**
- * SQLite can answer `interrupted` to everything after statements of the server were given up, as on a busy machine or one that stood
- * still, and goes on so for as long as the server runs.
+ * Whether the server's SQLite database answers `interrupted`. After the server gave up statements, as on a busy or
+ * suspended machine, SQLite can answer so to every statement for as long as the server runs.
  */
 export async function hasLostItsDatabase(address: string, namespace: string): Promise<boolean> {
   const connection = await Connection.connect({ address, connectTimeout: seconds(5) }).catch(() => null);

@@ -7,8 +7,8 @@ const LOOPBACK = ['127.0.0.1', '::1'];
 const NEXT_PORTS = 50;
 
 /**
- * Whether something listens on `port` of the loopback addresses, or this user may not listen there (ports below 1024).
- * A machine without IPv6 is asked for IPv4 only.
+ * Whether a program listens on `port` of the loopback addresses, or this user may not listen there (ports below 1024).
+ * On a machine without IPv6 only IPv4 counts.
  */
 export async function portInUse(port: number): Promise<boolean> {
   for (const host of LOOPBACK) {
@@ -21,7 +21,7 @@ export async function portInUse(port: number): Promise<boolean> {
   return false;
 }
 
-/** `preferred` when it is free, else the next free one above it; without a preference one that the system picks. */
+/** Returns `preferred` if it is free, else the next free port above it; without a preference the system picks one. */
 export async function freePort(preferred?: number, except: readonly number[] = []): Promise<number> {
   for (let port = preferred ?? 0; preferred && port < Math.min(preferred + NEXT_PORTS, 65_536); port++) {
     if (!except.includes(port) && !(await portInUse(port))) return port;
@@ -29,7 +29,10 @@ export async function freePort(preferred?: number, except: readonly number[] = [
   return listenOnce(0, '127.0.0.1');
 }
 
-/** The first of two free ports side by side, `from` or above, neither of them `except`: a worker uses the one after its METRICS_PORT. */
+/**
+ * Returns the first of two adjacent free ports, `from` or above, neither of them `except`: a worker also uses the port
+ * after its METRICS_PORT.
+ */
 export async function freePair(from: number, except?: number): Promise<number> {
   for (let port = from; ; port++) {
     const pair = [port, port + 1];
@@ -38,8 +41,8 @@ export async function freePair(from: number, except?: number): Promise<number> {
 }
 
 /**
- * `port`, once it is known to be free: for a port that someone configured, where another one would be a surprise.
- * @throws Error in one line, naming `setting`, when it is taken
+ * Returns `port` if it is free. For a configured port, where any other one would be a surprise.
+ * @throws Error in one line that names `setting` if the port is taken
  */
 export async function configuredPort(port: number, setting: string): Promise<number> {
   if (!(await portInUse(port))) return port;
@@ -48,8 +51,8 @@ export async function configuredPort(port: number, setting: string): Promise<num
 }
 
 /**
- * Starts something on free ports, one for each preference, and tries again on others when a stranger took one of them
- * between the look and the bind (two checkouts that start at the same time).
+ * Starts something on free ports, one for each preference, and retries on others when another program took one of them
+ * between the check and the bind (two checkouts that start at the same time).
  */
 export async function onFreePorts<T>(
   preferences: readonly (number | undefined)[],
@@ -67,11 +70,11 @@ export async function onFreePorts<T>(
   }
 }
 
-/** Of a port that it chose by itself, as Temporal's server does for its inner services. */
+/** Whether the error is about a port that the program chose, as Temporal's server does for its inner services. */
 const saysInUse = (error: unknown): boolean =>
   /address already in use|failed assigning ephemeral port/i.test((error as Error).message);
 
-/** The port that `rememberPort` wrote into `folder`, so that addresses stay the same from one start to the next. */
+/** Returns the port that `rememberPort` wrote into `folder`, so that addresses stay the same at the next start. */
 export async function rememberedPort(folder: string): Promise<number | undefined> {
   const port = Number(await readFile(join(folder, 'port'), 'utf8').catch(() => ''));
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;

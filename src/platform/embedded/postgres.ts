@@ -13,26 +13,26 @@ import { giveTo, type PostgresHome, postgresHome } from './postgres-home.js';
 const DATABASE = 'gatehouse';
 const SUPERUSER = 'postgres';
 const DEFAULT_PORT = 54_320;
-/** A crash recovery can take its time. */
+/** Long enough for a crash recovery. */
 const START_TIMEOUT_MS = 60_000;
-/** Someone's own psql settings must not reach the server, and its messages are to be in English. */
+/** The user's own psql settings must not reach the server, and its messages must be in English. */
 const FOREIGN_ENV = /^(PG|LC_|LANG|NODE_OPTIONS$)/;
-/** SIGTERM would wait for every client to leave; SIGINT ends their sessions and closes the files properly. */
+/** SIGTERM would wait for every client to disconnect; SIGINT ends the sessions and closes the files properly. */
 const STOP_SIGNAL = 'SIGINT';
 
 export interface StartPostgres {
   /** Keeps the cluster, its password (mode 0600) and its port from one start to the next. */
   dataDir: string;
-  /** Preferred port; without it the last one, then 54320. When it is taken, the next free one. */
+  /** Preferred port; if absent, the last one, then 54320. The next free one if it is taken. */
   port?: number;
-  /** False for tests: quick, and the data may be lost in a power cut. Default true. */
+  /** False for tests: faster, but a power cut may lose the data. Default true. */
   durable?: boolean;
   log?: (line: string) => void;
 }
 
 export interface EmbeddedPostgres {
   pid: number;
-  /** The owner's (superuser's) address of the database `gatehouse`. */
+  /** The URL of the database `gatehouse` for its owner (the superuser). */
   url: string;
   port: number;
   /** Resolves when the server has ended, by `stop` or on its own. */
@@ -48,8 +48,8 @@ interface Cluster extends PostgresHome {
 }
 
 /**
- * Starts a PostgreSQL server that belongs to `dataDir` alone and listens on 127.0.0.1 only, creating its cluster the
- * first time. A server that an earlier, killed start left running is stopped first.
+ * Starts a PostgreSQL server for `dataDir` alone that listens only on 127.0.0.1; creates its cluster the first time.
+ * A server that an earlier, killed start left running is stopped first.
  * @throws FolderInUse when another living process has started it from the same folder; Error with the server's last
  *   lines when it does not come up
  */
@@ -65,7 +65,7 @@ export async function startPostgres(options: StartPostgres): Promise<EmbeddedPos
     await clearLeftovers(cluster.data);
     if (home.folder !== dataDir) {
       log(`PostgreSQL's user cannot enter ${dataDir}: its data is in ${home.folder}`);
-      // Who deletes the data folder asks for a fresh start; the cluster elsewhere has to follow.
+      // Somebody who deleted the data folder wants a fresh start, so the cluster elsewhere is deleted too.
       if (!password) await rm(cluster.data, { recursive: true, force: true });
     }
     if (!existsSync(cluster.data)) {
@@ -93,7 +93,7 @@ export async function startPostgres(options: StartPostgres): Promise<EmbeddedPos
   }
 }
 
-/** Made aside and renamed, so that an interrupted start leaves no half cluster. Answers its new password. */
+/** Creates the cluster under another name, then renames it: no start leaves a half-made one. Returns its password. */
 async function createCluster(cluster: Cluster, dataDir: string): Promise<string> {
   const { account, bin, data, folder, durable } = cluster;
   const draft = `${data}.new`;
@@ -121,9 +121,9 @@ async function createCluster(cluster: Cluster, dataDir: string): Promise<string>
 }
 
 /**
- * Stops a server that still works on the cluster, and makes its lock file harmless when the process id in it belongs
- * to something else by now, which PostgreSQL takes for a running server. The file names us then instead of being
- * removed: PostgreSQL ignores its parent's id, and still checks for sessions that outlived their server.
+ * Stops a server that still works on the cluster. If the process id in its lock file belongs to another program by now,
+ * PostgreSQL would take that for a running server: the file then gets our id. It is not removed: PostgreSQL ignores its
+ * parent's id, and still checks for sessions that outlived their server.
  */
 async function clearLeftovers(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid');
@@ -164,14 +164,14 @@ async function startServer(cluster: Cluster, port: number, claim: Claim): Promis
       return server;
     } catch (error) {
       await server.stop();
-      // Sessions of a killed server need a moment to notice.
+      // The sessions of a killed server need a moment to end.
       if (!server.tail().includes('shared memory block') || Date.now() > deadline) throw error;
       await sleep(250);
     }
   }
 }
 
-/** Creates the database when it is not there yet. */
+/** Creates the database if it does not exist. */
 async function prepare(cluster: Cluster, port: number): Promise<void> {
   const client = new pg.Client({ connectionString: urlOf(cluster, port, 'postgres'), connectionTimeoutMillis: 2000 });
   client.on('error', () => {}); // a lost connection also fails the query below

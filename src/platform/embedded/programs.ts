@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { projectRoot } from '../root.js';
 import { claimFolder, FolderInUse } from './claims.js';
 
-/** The first executable of that name on the PATH. */
+/** Returns the first executable of that name on the PATH. */
 export function onPath(name: string): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
   return folders.map((folder) => resolve(folder, name)).find(isExecutable);
@@ -21,7 +21,10 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** The folder `name` of the user's cache, or for a user without a home of the checkout's; one that holds `programs` need not be writable. */
+/**
+ * Returns the folder `name` of the user's cache or, for a user without a home, of the checkout's. It must be writable
+ * unless it already holds all `programs`.
+ */
 export async function cacheFolder(name: string, programs: readonly string[]): Promise<string> {
   const user = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   const folder = join(user, 'gatehouse', name);
@@ -38,15 +41,15 @@ export async function cacheFolder(name: string, programs: readonly string[]): Pr
 }
 
 interface Fill<T> {
-  /** For whoever waits: `the Temporal CLI`. */
+  /** The name for progress messages: `the Temporal CLI`. */
   what: string;
-  /** What is there already, where it is good. */
+  /** Returns what the cache holds already; null if that is missing or unusable. */
   look(): Promise<T | null>;
   fill(): Promise<T>;
   onProgress: (line: string) => void;
 }
 
-/** One process fills the cache; the others wait for its result. */
+/** Fills the cache in one process, while the others wait for its result. */
 export async function filledOnce<T>(cache: string, { what, look, fill, onProgress }: Fill<T>): Promise<T> {
   for (let waited = 0; ; waited++) {
     try {
@@ -67,7 +70,7 @@ export async function filledOnce<T>(cache: string, { what, look, fill, onProgres
   }
 }
 
-/** What an interrupted start left; whoever gets here has the folder to itself. */
+/** Deletes what an interrupted start left. The caller holds the claim of the folder. */
 async function clearDrafts(cache: string): Promise<void> {
   const drafts = (await readdir(cache)).filter((name) => /^(temporal.*\.new|download-.*)$/.test(name));
   await Promise.all(drafts.map((name) => rm(join(cache, name), { recursive: true, force: true })));

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 /** The version that is downloaded or built; `tools/temporal/go.mod` names the same one. */
 const TEMPORAL_CLI_VERSION = '1.5.1';
-/** Older servers lack what the workflows use (update-with-start). */
+/** Older servers lack a feature that the workflows use (update-with-start). */
 const OLDEST_SERVER = [1, 28] as const;
 const GO_PACKAGE = 'github.com/temporalio/cli';
 
@@ -23,8 +23,8 @@ export interface FindTemporalCli {
 }
 
 /**
- * Answers the path of a Temporal CLI that runs here. It looks at the configured path, the PATH and the user's cache;
- * then fills the cache by the official download, or, where that is out of reach and Go is there, by building it.
+ * Returns the path of a Temporal CLI that runs here. It looks at the configured path, the PATH and the user's cache,
+ * then fills the cache with the official download, or, if that is unreachable and Go is installed, by building the CLI.
  * @throws Error in one line that says what was tried and what to do
  */
 export async function findTemporalCli({ configuredPath, onProgress }: FindTemporalCli): Promise<string> {
@@ -91,7 +91,7 @@ async function buildTo(draft: string, onProgress: (line: string) => void): Promi
   });
 }
 
-/** Why the file at `path` cannot serve as Temporal CLI; undefined when it can. */
+/** Returns why the file at `path` cannot serve as the Temporal CLI; undefined if it can. */
 async function flawOf(path: string): Promise<string | undefined> {
   if (!isExecutable(path)) return 'there is no executable file';
   try {

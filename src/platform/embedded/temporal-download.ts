@@ -5,15 +5,15 @@ import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
 import { runChild } from './children.js';
 
-/** Where the Temporal SDK's own download of the dev server asks. */
+/** The address that the Temporal SDK uses to download the dev server. */
 const OFFICIAL_ADDRESS = 'https://temporal.download/cli';
-/** A closed network is to be noticed at once, not after minutes. */
+/** Short, so that a closed network is noticed at once and not after minutes. */
 const CONNECT_TIMEOUT_MS = 5000;
 const ANSWER_TIMEOUT_MS = 15_000;
 
 /**
- * Writes the official Temporal CLI of `version` for this machine to `target`, by the SDK's way: the address answers
- * where the archive is and which file in it is the CLI. The SDK itself offers no way to get only the file, nor a short
+ * Writes the official Temporal CLI of `version` for this machine to `target`. As for the SDK, the address returns where
+ * the archive is and which file in it is the CLI. The SDK itself cannot download only the file, nor with a short
  * time-out. HTTPS_PROXY is honored.
  * @throws Error saying what failed
  */

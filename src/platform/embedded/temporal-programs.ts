@@ -16,7 +16,7 @@ const GO_PACKAGE = 'go.temporal.io/server';
 export interface TemporalPrograms {
   /** `temporal-server` */
   server: string;
-  /** `temporal-sql-tool`, which makes and upgrades its schema. */
+  /** `temporal-sql-tool`, which creates and upgrades the server's schema. */
   sqlTool: string;
 }
 
@@ -26,14 +26,14 @@ const packages = { server: `${GO_PACKAGE}/cmd/server`, sqlTool: `${GO_PACKAGE}/c
 const kinds = ['server', 'sqlTool'] as const;
 
 export interface FindTemporalPrograms {
-  /** TEMPORAL_SERVER_PATH and TEMPORAL_SQL_TOOL_PATH: what is set is not looked for. */
+  /** TEMPORAL_SERVER_PATH and TEMPORAL_SQL_TOOL_PATH: a program whose path is set is not searched for. */
   configured?: { [K in keyof TemporalPrograms]?: string | null };
   onProgress: (line: string) => void;
 }
 
 /**
- * Answers where the two programs are: configured, on the PATH, or in the user's cache, which is filled by building them
- * with Go. Both have to be of one version, whose schema the tool makes.
+ * Returns the paths of the two programs: configured, on the PATH, or in the user's cache, which is filled by building
+ * them with Go. Both must be of one version, since the tool makes the schema of its own version.
  * @throws StartError in one line that says what is missing and what to do
  */
 export async function findTemporalPrograms({ configured = {}, onProgress }: FindTemporalPrograms) {

@@ -2,9 +2,9 @@ import { runChild } from './children.js';
 
 /** The databases of a Temporal server, on one PostgreSQL server. */
 export interface TemporalDatabases {
-  /** Of any database of that server, as a role that may make databases. */
+  /** The URL of any database of that server, for a role that may create databases. */
   postgresUrl: string;
-  /** Of workflows; `temporal` unless said otherwise. The list of them is in the one that is called so with `_visibility`. */
+  /** The database of the workflows, by default `temporal`. Their list is in that name followed by `_visibility`. */
   name?: string;
 }
 
@@ -13,7 +13,7 @@ export const databaseNames = ({ name = 'temporal' }: TemporalDatabases) => ({
   visibility: `${name}_visibility`,
 });
 
-/** Makes the databases where they are missing, and brings their schema to the version of the tool. Safe to repeat. */
+/** Creates missing databases, and upgrades their schema to the version of the tool. Safe to repeat. */
 export async function prepareTemporalDatabases(databases: TemporalDatabases, sqlTool: string): Promise<void> {
   const { main, visibility } = databaseNames(databases);
   for (const [database, schema] of [
@@ -28,7 +28,7 @@ export async function prepareTemporalDatabases(databases: TemporalDatabases, sql
   }
 }
 
-/** As the tool reads it; a command line would show the password to everybody on the machine. */
+/** Returns the tool's environment variables: a command line would show the password to everybody on the machine. */
 function connectionOf(postgresUrl: string, database: string) {
   const { hostname, port, username, password } = new URL(postgresUrl);
   return {

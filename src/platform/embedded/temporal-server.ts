@@ -14,32 +14,32 @@ import type { TemporalPrograms } from './temporal-programs.js';
 import { databaseNames, prepareTemporalDatabases, type TemporalDatabases } from './temporal-schema.js';
 
 const DEFAULT_PORT = 7233;
-/** How long an ended workflow can be looked at, as docker-compose.yml has it. */
+/** How long an ended workflow stays readable. As in docker-compose.yml. */
 export const RETENTION_MS = days(30);
-/** Parts of the histories that work side by side; it can never be changed in a database. As docker-compose.yml has it. */
+/** The number of history shards, which can never be changed in a database. As in docker-compose.yml. */
 export const HISTORY_SHARDS = 64;
-/** Accounts take turns in a task queue (docs/decisions/0102). As docker-compose.yml has it. */
+/** Makes Accounts take turns in a task queue (docs/decisions/0102). As in docker-compose.yml. */
 export const DYNAMIC_SETTINGS = { 'matching.enableFairness': [{ value: true }] };
-/** The server notes who listens where in a `smallint`. */
+/** The server stores the port of each of its services in a `smallint`. */
 const HIGHEST_PORT = 32_767;
 const services = ['frontend', 'history', 'matching', 'worker'] as const;
 
 export interface StartTemporalServer {
   programs: TemporalPrograms;
-  /** Made where they are missing. */
+  /** Created if they are missing. */
   databases: TemporalDatabases;
   namespace: string;
-  /** Its configuration and ports; what it keeps is in PostgreSQL. */
+  /** Holds its configuration and ports; its data is in PostgreSQL. */
   dataDir: string;
-  /** Preferred port, at most 32767; without it the last one, then 7233. When it is taken, the next free one. */
+  /** Preferred port, at most 32767; if absent, the last one, then 7233. The next free one if it is taken. */
   port?: number;
   log?: (line: string) => void;
 }
 
 /**
- * Starts a Temporal server as production has it, its four services in one process on 127.0.0.1, on PostgreSQL, and answers
- * once the namespace and the search attributes are there. A server that an earlier, killed start left running on the same
- * `dataDir` is stopped first.
+ * Starts a Temporal server as in production, on PostgreSQL, with its four services in one process on 127.0.0.1.
+ * Resolves once the namespace and the search attributes exist. A server that an earlier, killed start left running on
+ * the same `dataDir` is stopped first.
  * @throws FolderInUse when another living process has started it from the same folder; Error with the server's last
  *   lines when it does not come up
  */
@@ -57,7 +57,7 @@ export async function startTemporalServer(options: StartTemporalServer): Promise
       await writeFile(join(dataDir, 'ports.json'), JSON.stringify(ports));
       const [config, dynamicConfig] = [join(dataDir, 'server.yaml'), join(dataDir, 'dynamic.yaml')];
       await writeFile(dynamicConfig, JSON.stringify(DYNAMIC_SETTINGS));
-      // It holds the password. What is JSON is YAML, too.
+      // The file holds the password, hence the mode. JSON is valid YAML.
       await writeFile(config, JSON.stringify(configOf(databases, ports, dynamicConfig), null, 2), { mode: 0o600 });
       return { server: await startServer(options, config, ports[0]!, claim.record), port: ports[0]! };
     });
@@ -74,7 +74,7 @@ export async function startTemporalServer(options: StartTemporalServer): Promise
   }
 }
 
-/** Those of the last start: first what each service answers on, in their order, then what they find each other by. */
+/** Returns the ports of the last start: first the gRPC port of each service, in order, then their membership ports. */
 async function rememberedPorts(folder: string): Promise<number[]> {
   return JSON.parse(await readFile(join(folder, 'ports.json'), 'utf8').catch(() => '[]'));
 }
@@ -100,7 +100,7 @@ async function startServer(
   }
 }
 
-/** Makes what the workers need, and waits until every service of the server knows it. */
+/** Creates what the workers need, and throws unless every service of the server knows it. */
 async function prepare(address: string, namespace: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: 2000 });
   try {
@@ -108,7 +108,7 @@ async function prepare(address: string, namespace: string): Promise<void> {
     await workflowService.describeNamespace({ namespace }).catch(async (error) => {
       if (!isGrpcServiceError(error) || error.code !== notFound) throw error;
       await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs(RETENTION_MS) });
-      throw error; // to be seen by the next look
+      throw error; // the next attempt sees the namespace
     });
     await ensureSearchAttributes(connection, namespace);
     await workflowService.countWorkflowExecutions({ namespace, query: 'GatehouseState = "waiting"' });

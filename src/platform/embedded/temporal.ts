@@ -12,11 +12,11 @@ const DEFAULT_PORT = 7233;
 export interface StartTemporal {
   cliPath: string;
   namespace: string;
-  /** Keeps the histories from one start to the next; absent: in memory, and quicker. */
+  /** Keeps the histories from one start to the next; if absent, they are in memory, which is faster. */
   dataDir?: string;
-  /** Preferred port; without it the last one, then 7233. When it is taken, the next free one. */
+  /** Preferred port; if absent, the last one, then 7233. The next free one if it is taken. */
   port?: number;
-  /** Preferred port of the web page; without it there is none. */
+  /** Preferred port of the web page; if absent, there is no page. */
   uiPort?: number;
   searchAttributes: SearchAttributes;
   log?: (line: string) => void;
@@ -34,8 +34,8 @@ export interface EmbeddedTemporal {
 }
 
 /**
- * Starts Temporal's dev server on 127.0.0.1 and answers once the namespace and the search attributes are there. A
- * server that an earlier, killed start left running on the same `dataDir` is stopped first.
+ * Starts Temporal's dev server on 127.0.0.1; resolves once the namespace and the search attributes exist. A server that
+ * an earlier, killed start left running on the same `dataDir` is stopped first.
  * @throws FolderInUse when another living process has started it from the same folder; Error with the server's last
  *   lines when it does not come up
  */
@@ -67,11 +67,11 @@ interface Store {
   folder: string;
   file: string;
   claim: Claim;
-  /** The server came up on this file: from now on it is worth keeping. */
+  /** Marks the file as complete, once the server has started on it: the next start keeps it. */
   confirm(): Promise<void>;
 }
 
-/** The server takes an existing file for a complete one; one whose creation was interrupted has to go. */
+/** Deletes a file whose creation was interrupted: the server would take it for a complete one. */
 async function openStore(dataDir: string): Promise<Store> {
   await mkdir(dataDir, { recursive: true });
   const folder = await realpath(dataDir);
@@ -95,9 +95,9 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
   args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false'); // asks a public server otherwise
   args.push('--dynamic-config-value', 'matching.enableFairness=true'); // Accounts take turns (docs/decisions/0102)
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
-  // In WAL mode NORMAL loses nothing when a process is killed, only the last moment in a power cut.
+  // In WAL mode NORMAL (1) loses nothing when the process is killed, and only the last moment in a power cut.
   if (store) args.push('--db-filename', store.file, '--sqlite-pragma', 'synchronous=1');
-  // Of a panic, such as one over a port that was taken, the last lines say then what it was and not where.
+  // Without a stack trace, the last lines of a panic, such as over a taken port, say what happened.
   const env = { GOTRACEBACK: 'none' };
   const server = await startChild({ command: cliPath, args, env, withoutEnv: /^(TEMPORAL_|NODE_OPTIONS$)/ });
   try {
@@ -107,7 +107,7 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
       if (uiPort) await fetch(`http://127.0.0.1:${uiPort}`, { signal: AbortSignal.timeout(2000) });
     });
     await store?.confirm();
-    await store?.claim.record(server.pid); // a wrapper script may have become the server meanwhile
+    await store?.claim.record(server.pid); // a wrapper script may have replaced itself with the server meanwhile
     return server;
   } catch (error) {
     await server.stop();
@@ -115,12 +115,12 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
   }
 }
 
-/** Asks for what the workers need first, and adds what is missing. */
+/** Checks that the namespace exists, and adds missing search attributes. */
 async function prepare({ namespace, searchAttributes }: StartTemporal, address: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: 2000 });
   try {
     await connection.workflowService.describeNamespace({ namespace });
-    // On an existing file the server ignores its `--search-attribute` flags, so those of a newer release are added here.
+    // On an existing file the server ignores `--search-attribute`, so attributes of a newer release are added here.
     await addMissingAttributes(connection, namespace, searchAttributes);
   } finally {
     await connection.close();

@@ -1,22 +1,22 @@
-/** An address in the form that nodemailer takes as it is, without parsing a list out of it. */
+/** An address in the form that nodemailer uses unchanged, without parsing it as a list. */
 export interface Mailbox {
   name: string;
   address: string;
 }
 
 /**
- * One plain address. Quoted local parts are lawful and refused: parsers disagree about `"a@evil.example b"@example.com`,
+ * One plain address. Quoted local parts are valid but refused: parsers disagree about `"a@evil.example b"@example.com`,
  * and a line break would add headers or recipients.
  */
 const plain = /^[^\s\p{C}"(),:;<>@[\]\\]{1,64}@(?!-)[^\s\p{C}"(),:;<>@[\]\\/]{1,253}$/u;
 
-/** Whether mail can be sent to it. */
+/** Whether mail can be sent to an address. */
 export const isMailable = (address: string): boolean => plain.test(address);
 
 /**
- * Whether an address is in the bounds of RFC 5321 §4.5.3.1 and its domain is a name: at most 64 octets before the `@`, at most 63
- * characters a label (RFC 1035 §2.3.4), and no number for the last one, which would make it an IP address without its brackets
- * (RFC 3696 §2). Asked where an address is new: whoever has another one from before keeps it.
+ * Whether an address is within the limits of RFC 5321 §4.5.3.1 and its domain is a name: at most 64 octets before the
+ * `@`, at most 63 characters per label (RFC 1035 §2.3.4), and no number as the last label, which would be an IP address
+ * without brackets (RFC 3696 §2). Only new addresses are checked: people keep an older one that is out of bounds.
  */
 export function isBounded(address: string): boolean {
   const at = address.lastIndexOf('@');
@@ -31,13 +31,13 @@ export function mailbox(address: string, name = ''): Mailbox {
   return { name, address };
 }
 
-/** Reads `Name <address>`, or an address alone. */
+/** Parses `Name <address>`, or an address alone. */
 export function parseMailbox(text: string): Mailbox {
   const [, name, address] = /^\s*(?:"?([^"<>]*?)"?\s*<)([^<>]+)>\s*$/u.exec(text) ?? [];
   return address ? mailbox(address, name) : mailbox(text.trim());
 }
 
-/** @throws Error whose text follows the name of a setting */
+/** @throws Error whose text is meant to follow a setting's name */
 export function assertMailbox(text: string): void {
   try {
     parseMailbox(text);

@@ -1,8 +1,8 @@
 import type { EmailTemplates } from './templates.js';
 
 /**
- * Mails for which somebody sits before a page: codes, and links that were asked for a moment ago. With each comes the one that goes in
- * its place to an address that is known, or not, so that neither is quicker.
+ * Mails that somebody waits for in front of a page: codes, and links that were just requested. The list also has each
+ * mail that is sent instead if the address is known, or is not, so that neither of the two is faster.
  */
 const awaited: ReadonlySet<string> = new Set([
   'registration-verification',
@@ -18,5 +18,5 @@ const awaited: ReadonlySet<string> = new Set([
   'factor-code',
 ] satisfies (keyof EmailTemplates)[]);
 
-/** @param template also one of a newer version, which can wait */
+/** Whether somebody waits for this mail. @param template may be a newer version's, which can wait */
 export const isAwaited = (template: string): boolean => awaited.has(template);

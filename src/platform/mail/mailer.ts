@@ -16,16 +16,16 @@ interface MailerOptions {
   smtpUrl: string;
   /** `Gatehouse <no-reply@example.com>` or an address alone. */
   from: string;
-  /** By default a minute, and ten. */
+  /** By default one minute, and ten. */
   waits?: MailerWaits;
 }
 
 interface MailerWaits {
-  /** Milliseconds in which the server has to ask for the message. It has nothing by then, so that it can be tried again soon. */
+  /** Milliseconds within which the server must ask for the message. Until then it has nothing: a retry may be soon. */
   untilAskedMs: number;
   /**
-   * Milliseconds that its answer to the message is waited for: whoever asks again sends it twice, so RFC 5321 §4.5.3.2.6 wants ten
-   * minutes.
+   * Milliseconds to wait for the server's answer to the message: a retry sends it twice, so RFC 5321 §4.5.3.2.6
+   * requires ten minutes.
    */
   untilAnsweredMs: number;
 }
@@ -34,20 +34,20 @@ interface Mail<N extends keyof EmailTemplates> {
   to: string;
   locale: Locale;
   values: EmailTemplates[N];
-  /** As whose it is shown, in it and as the name of its sender; ours where it is not said. */
+  /** The brand that the mail shows, also as the name of its sender; if absent, ours. */
   brand?: MailBrand | undefined;
-  /** What makes this mail the same mail when it is sent again, such as workflow id and step. */
+  /** Identifies this mail when it is sent again, such as workflow id and step. */
   messageId: string;
 }
 
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Connections of a process to the mail server, for each lane of mails. Providers allow few of them. */
+/** The most connections of a process to the mail server, per lane of mails. Providers allow few. */
 export const mailsAtOnce = 3;
 
 /**
- * Sends the mails of `templates/email` over a few SMTP connections that it keeps open. A failure that lasts is thrown as
- * `MailRejected`; any other error is worth another try, and the same `messageId` then lets a duplicate be recognized.
+ * Sends the mails of `templates/email` over a few SMTP connections that it keeps open. It throws `MailRejected` for a
+ * lasting failure; any other error is worth a retry, and its same `messageId` makes a duplicate recognizable.
  */
 export function createMailer({
   smtpUrl,
@@ -58,7 +58,7 @@ export function createMailer({
   const lanes = { awaited: connect(smtpUrl, waits), others: connect(smtpUrl, waits) };
 
   return {
-    /** Sends one mail and answers its `Message-ID`. */
+    /** Sends one mail and returns its `Message-ID`. */
     async send<N extends keyof EmailTemplates>(name: N, mail: Mail<N>): Promise<{ messageId: string }> {
       const to = recipient(mail.to);
       const messageId = messageIdFor(mail.messageId, sender);
@@ -68,7 +68,7 @@ export function createMailer({
       let giveUp = within(waits.untilAskedMs);
       const onAsked = () => {
         clearTimeout(giveUp);
-        giveUp = within(waits.untilAnsweredMs); // of the whole answer: the socket's time begins anew with each byte that drips
+        giveUp = within(waits.untilAnsweredMs); // limits the whole answer: each byte restarts the socket's time-out
       };
       const watched: Watched = { signal: silence.signal, onAsked };
       try {
@@ -79,7 +79,7 @@ export function createMailer({
           to,
           messageId,
           headers: {
-            // RFC 3834: no out-of-office replies to a message that no person sent.
+            // RFC 3834: prevents out-of-office replies to a message that no person sent.
             'Auto-Submitted': 'auto-generated',
             'X-Auto-Response-Suppress': 'All',
             'Content-Language': mail.locale,
@@ -93,29 +93,29 @@ export function createMailer({
       return { messageId };
     },
 
-    /** Connects and signs in without sending: whether mail can leave at all. */
+    /** Connects and authenticates without sending, to check that mail can be sent at all. */
     async verify(): Promise<void> {
       await lanes.awaited.verify();
     },
 
-    /** Lets mails on their way finish, then closes the connections. */
+    /** Lets mails that are being sent finish, then closes the connections. */
     close(): void {
       for (const lane of Object.values(lanes)) lane.close();
     },
   };
 }
 
-/** A few connections, which are kept for a while. */
+/** Creates a pool of a few connections, which stay open for a while. */
 function connect(smtpUrl: string, { untilAnsweredMs }: MailerWaits) {
   const transport = createTransport({
-    requireTLS: new URL(smtpUrl).password !== '', // no password in the clear, unless the URL says `?requireTLS=false`
+    requireTLS: new URL(smtpUrl).password !== '', // no password without TLS, unless the URL has `?requireTLS=false`
     url: smtpUrl,
     pool: true,
     maxConnections: mailsAtOnce,
     connectionTimeout: seconds(10),
-    greetingTimeout: seconds(30), // some let strangers wait before they greet
+    greetingTimeout: seconds(30), // some servers make unknown clients wait for the greeting
     socketTimeout: untilAnsweredMs,
-    idleTimeout: seconds(20), // what lies on the way forgets connections that nobody uses, and tells nobody
+    idleTimeout: seconds(20), // firewalls and NAT on the way silently forget idle connections
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -126,7 +126,7 @@ function connect(smtpUrl: string, { untilAnsweredMs }: MailerWaits) {
   return transport;
 }
 
-/** What a mail is sent with, so that its sender knows when the server has asked for it. */
+/** Passed along with a mail: `onAsked` is called when the server has asked for the message. */
 interface Watched {
   signal: AbortSignal;
   onAsked: () => void;
@@ -145,7 +145,7 @@ function recipient(address: string): Mailbox {
   }
 }
 
-/** The same key always gives the same `Message-ID`, and nothing about the process can be read from it. */
+/** Returns the same `Message-ID` for the same key; it reveals nothing about the process. */
 function messageIdFor(key: string, sender: Mailbox): string {
   return `<${createHash('sha256').update(key).digest('hex').slice(0, 40)}@${domainOf(sender)}>`;
 }

@@ -1,8 +1,8 @@
-/** The receiving server refuses this mail for good (RFC 5321 §4.2.1, a reply of 5yz): sending it again cannot help. */
+/** The receiving server refuses this mail permanently (RFC 5321 §4.2.1, a 5yz reply): sending it again cannot help. */
 export class MailRejected extends Error {
   constructor(
     message: string,
-    /** The server's answer, or `null` when the address was refused before asking one. */
+    /** The server's reply; null if the address was refused before asking a server. */
     readonly response: string | null,
     options?: ErrorOptions,
   ) {
@@ -11,10 +11,10 @@ export class MailRejected extends Error {
   }
 }
 
-/** Replies that are about our own connection (sign-in or encryption required): for us to mend, then worth another try. */
+/** Replies about our own connection (authentication or encryption required): once we fix that, a retry can succeed. */
 const OURS = new Set([530, 534, 535, 538]);
 
-/** Tells a lasting refusal of the recipient or of the message from every other failure, for which it answers `null`. */
+/** Returns a `MailRejected` if the recipient or the message was refused permanently; null for every other failure. */
 export function rejection(error: unknown): MailRejected | null {
   const {
     command,

@@ -7,11 +7,11 @@ import { gatehouse, type MailBrand, valuesOf } from './brand.js';
 import { type Locale, type TextKey, textWith } from './texts.js';
 import { oneLine, shown } from './values.js';
 
-/** The values of each mail in `templates/email`, a line per folder: the compiler checks each caller. */
+/** The values of each mail in `templates/email`, one line per folder, so that the compiler checks each caller. */
 export interface EmailTemplates {
   'registration-verification': { first_name: string; account_name: string; link: string; expires_at_text: string };
   'registration-reminder': { first_name: string; account_name: string; link: string; hours_left: number };
-  /** To the owner of an address that somebody tried to register once more. */
+  /** To the owner of an address that somebody tried to register again. */
   'registration-known-address': { first_name: string; account_name: string } & SignInLink;
   /** To somebody who has signed in without a password so far. */
   'set-password': { first_name: string; link: string; expires_at_text: string };
@@ -22,40 +22,40 @@ export interface EmailTemplates {
   'administrator-invite-reminder': AdministratorInviteMail;
   'identity-invite': IdentityInviteMail;
   'identity-invite-reminder': IdentityInviteMail;
-  /** To an end user whose Environment requires a second factor, before the time to enroll one is over. */
+  /** To an end user whose Environment requires a second factor, before the time to enroll one ends. */
   'mfa-grace-reminder': { first_name: string; application_name: string; expires_at_text: string; link: string };
-  /** To the address of somebody who signed up, who has to confirm it. */
+  /** To somebody who signed up and has to confirm their address. */
   'verify-email': IdentityLinkMail;
-  /** To a person whom the Account knows, and who signed up in another Environment of it. */
+  /** To a person of the Account who signed up in another of its Environments. */
   'sign-up-join': IdentityLinkMail;
-  /** To the owner of an address that somebody signed up with once more. */
+  /** To the owner of an address with which somebody signed up again. */
   'sign-up-known-address': { first_name: string; application_name: string; link: string; forgot_link: string };
   'identity-password-reset': IdentityLinkMail;
   'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
-  /** A one-time code: it signs in, is the second step of that, or shows that codes arrive before they are one. */
+  /** A one-time code: to sign in, as the second step of it, or to prove that codes arrive before they are a factor. */
   'sign-in-code': CodeMail;
   'second-step-code': CodeMail & Advice;
   'factor-code': CodeMail & Advice;
-  /** To somebody whose role has begun, ends soon or has ended, where whoever gave it asked for these mails. */
+  /** To somebody whose role has begun, ends soon or has ended, if the person who gave it asked for these mails. */
   'role-activated': RoleWindowMail;
   'role-expiring': RoleWindowMail;
   'role-expired': RoleWindowMail;
-  /** To administrators, when ten answers of an identity provider in a row were refused. */
+  /** To administrators, when ten answers in a row of an identity provider were refused. */
   'sso-connection-auto-disabled': { first_name: string; account_name: string; connection: string; since_text: string };
-  /** To the same, when the certificates of a provider that speaks SAML end soon, or have ended. */
+  /** To administrators, when the certificates of a SAML identity provider expire soon, or have expired. */
   'sso-certificate-expiring': { first_name: string; account_name: string; connection: string; until_text: string };
-  /** To whoever claimed a domain whose record has gone. */
+  /** To the person who claimed a domain whose DNS record has disappeared. */
   'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string } & Advice;
   /** To an administrator whose own second factors have changed, or whose recovery code was used. */
   'admin-security-notice': { first_name: string; what: string; happened_at_text: string } & SignInLink;
-  /** To administrators, when a webhook's receiver has taken nothing for days. */
+  /** To administrators, when a webhook's receiver has accepted nothing for days. */
   'webhook-disabled': { first_name: string; account_name: string; receiver: string; since_text: string };
 }
 
 interface SignInLink {
-  /** Where administrators sign in; null where no page is known, and the mail then has no button. */
+  /** Where administrators sign in; null if no page is known: the mail then has no button. */
   link: string | null;
 }
 
@@ -67,7 +67,7 @@ interface CodeMail {
 }
 
 interface Advice {
-  /** What to do first, for whoever did not do this. */
+  /** What people should do first if they did not do this themselves. */
   advice: string;
 }
 
@@ -80,7 +80,7 @@ interface IdentityLinkMail {
 
 interface IdentityInviteMail {
   first_name: string;
-  /** Whereto: the application, the Account or the organization. */
+  /** What the person is invited to: the application, the Account or the organization. */
   place_name: string;
   /** Who asks: a person's name, or the Account's. */
   inviter: string;
@@ -93,7 +93,7 @@ interface RoleWindowMail {
   application_name: string;
   role_name: string;
   node_name: string;
-  /** A moment, or that there is none. */
+  /** When the role ends, or that it does not end. */
   ends_at_text: string;
 }
 
@@ -113,20 +113,20 @@ export interface RenderedEmail {
   text: string;
 }
 
-/** A compiled part, cut where values go: markup at even positions, names of values at odd ones. */
+/** A compiled part, split at its values: markup at even positions, names of values at odd ones. */
 type Pieces = readonly string[];
 type Compiled = Record<keyof RenderedEmail, Pieces>;
 
-/** What stands for a value while MJML compiles; letters only, so that no parser on the way changes it. */
+/** The placeholder of a value while MJML compiles; letters only, so that no parser on the way changes it. */
 const slot = (name: string) => `@@${name}@@`;
 const slots = /@@([a-z_]+)@@/;
 
 const compiled = new Map<string, Promise<Compiled>>();
 
 /**
- * A mail as it is sent. The template is compiled once per language, and once more for brands with an address for support,
- * and for a mail that has no link this time; after that only its values are filled in.
- * @param brand as whose mail it is shown; without one, as ours
+ * Renders a mail. The template is compiled once per language, and once more for brands with a support address, and for
+ * a mail without its link; after that only the values are filled in.
+ * @param brand the brand that the mail shows; by default ours
  */
 export async function renderEmail<N extends keyof EmailTemplates>(
   name: N,
@@ -138,7 +138,7 @@ export async function renderEmail<N extends keyof EmailTemplates>(
   const linked = !('link' in values && values.link === null);
   const key = `${name}/${locale}/${supported}/${linked}`;
   const parts = compiled.get(key) ?? compile(name, locale, { supported, linked });
-  compiled.set(key, parts); // the promise, so that mails that come together compile once
+  compiled.set(key, parts); // the promise, so that concurrent mails compile the template once
   const { subject, html, text } = await parts;
   const all: Record<string, string | number | null | undefined> = { ...values, ...valuesOf(brand) };
   const value = (slotName: string) => {
@@ -153,11 +153,11 @@ export async function renderEmail<N extends keyof EmailTemplates>(
   };
 }
 
-/** Values go in side by side, so that one that looks like a slot stays what it is. */
+/** Fills in all values at once, so that a value which looks like a slot stays as it is. */
 const fill = (pieces: Pieces, value: (name: string) => string) =>
   pieces.map((piece, i) => (i % 2 ? value(piece) : piece)).join('');
 
-/** What a mail has beside its own words. */
+/** The optional parts of a mail: the support address, and the link. */
 interface Extras {
   supported: boolean;
   linked: boolean;
@@ -165,7 +165,7 @@ interface Extras {
 
 async function compile(name: keyof EmailTemplates, locale: Locale, extras: Extras): Promise<Compiled> {
   const evaluated = (file: string) => evaluate(name, file, locale, extras);
-  // Loaded with the first mail: it is heavy, and the processes that answer requests send none.
+  // Loaded for the first mail: the library is heavy, and the processes that answer requests send no mails.
   const { default: mjml2html } = await import('mjml');
   const { html } = await mjml2html(evaluated('body.mjml'), {
     validationLevel: 'strict',
@@ -179,7 +179,7 @@ async function compile(name: keyof EmailTemplates, locale: Locale, extras: Extra
   };
 }
 
-/** MJML takes nothing but colors where a color goes, so that these stand for the slots until it is done. */
+/** MJML accepts nothing but a color where a color belongs, so these replace the slots until it has compiled. */
 const standIns = { buttonColor: '#0b0b01', buttonText: '#0b0b02', buttonEdge: '#0b0b03' };
 const withColorSlots = (html: string) =>
   html
@@ -187,7 +187,7 @@ const withColorSlots = (html: string) =>
     .replaceAll(standIns.buttonText, slot('button_text'))
     .replaceAll(standIns.buttonEdge, slot('button_edge'));
 
-/** Runs a template with the catalogue's texts in it and a slot for each value. */
+/** Evaluates a template with the catalogue's texts and a slot for each value. */
 function evaluate(name: string, file: string, locale: Locale, extras: Extras): string {
   const markup = file.endsWith('.mjml');
   const eta = new Eta({

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type en from '../../../templates/locales/en.json';
 import { projectRoot } from '../root.js';
 
-/** The languages that hosted pages and mails speak, as BCP 47 tags. */
+/** The languages of hosted pages and mails, as BCP 47 tags. */
 export const locales = ['en', 'de'] as const;
 export type Locale = (typeof locales)[number];
 
@@ -11,7 +11,7 @@ export type Locale = (typeof locales)[number];
 export type TextKey = keyof typeof en;
 export type TextValues = Readonly<Record<string, string | number>>;
 
-/** A text cut at its `{placeholders}`: pieces at even positions, names at odd ones. */
+/** A text split at its `{placeholders}`: pieces at even positions, names at odd ones. */
 type Pieces = readonly string[];
 
 const placeholder = /\{([a-zA-Z_]+)\}/;
@@ -25,7 +25,7 @@ const catalogues = Object.fromEntries(
 ) as Record<Locale, Map<string, Pieces>>;
 
 /**
- * A text in a language, with its placeholders filled and nothing escaped: escaping belongs to the template around it.
+ * Returns a text in a language with its placeholders filled in. Nothing is escaped: that is the template's task.
  * An unknown key or a missing value throws, since half a sentence on a sign-in page is worse than an error in a test.
  */
 export function text(locale: Locale, key: TextKey, values: TextValues = {}): string {
@@ -36,12 +36,12 @@ export function text(locale: Locale, key: TextKey, values: TextValues = {}): str
   });
 }
 
-/** A text in a language, each placeholder replaced by what a function makes of its name. */
+/** Returns a text in a language, each placeholder replaced by `value` of its name. */
 export function textWith(locale: Locale, key: TextKey, value: (name: string) => string): string {
   const pieces = catalogues[locale].get(key);
   if (!pieces) throw new Error(`No text ${key} in ${locale}`);
   return pieces.map((piece, i) => (i % 2 ? value(piece) : piece)).join('');
 }
 
-/** Every key of one language's catalogue. */
+/** Returns every key of one language's catalogue. */
 export const textKeys = (locale: Locale): TextKey[] => [...catalogues[locale].keys()] as TextKey[];

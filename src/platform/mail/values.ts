@@ -2,18 +2,18 @@ import { offLine } from '../visible.js';
 import { mailbox } from './addresses.js';
 import type { Locale } from './texts.js';
 
-/** Values that are counts, and what they count: the text around them then needs no plural forms. */
+/** The values that are counts, and their units: formatted with a unit, they need no plural forms in the text. */
 const units: Readonly<Record<string, string>> = { hours_left: 'hour', minutes_left: 'minute' };
 
-/** What a text of one line is without, and the marks of direction that only show nothing. */
+/** Characters that a text on one line must not have, and the invisible direction marks. */
 const unprintable = new RegExp(`[${offLine}\\u200e\\u200f]+`, 'gu');
 
 const MOST_CHARACTERS = 200;
 
-/** One value as a mail shows it. People choose their names, strangers receive them: what is not plain text is taken out. */
+/** Returns a value as a mail shows it. People choose names that strangers receive, so only plain text is kept. */
 export function shown(locale: Locale, name: string, value: string | number): string {
   if (typeof value === 'number') return count(locale, name, value);
-  // What an administrator has set for people to write to.
+  // An administrator has set this address; `mailbox` throws if it is none.
   if (name === 'support_email') return mailbox(value).address;
   if (name.startsWith('record_')) return dnsText(value);
   return /(^|_)link$/.test(name)
@@ -21,7 +21,7 @@ export function shown(locale: Locale, name: string, value: string | number): str
     : withoutLinks([...oneLine(value)].slice(0, MOST_CHARACTERS).join(''));
 }
 
-/** Text on one line, which is all that a mail's header may hold. */
+/** Returns the text on one line: a mail's header may hold no more. */
 export const oneLine = (value: string) => value.replace(unprintable, ' ').replace(/ {2,}/g, ' ').trim();
 
 function count(locale: Locale, name: string, value: number): string {
@@ -35,15 +35,15 @@ function webAddress(value: string): string {
   return url.href;
 }
 
-/** Of a DNS record: copied from the mail into a zone, so that nothing invisible may stand in it. */
+/** Checks a part of a DNS record: people copy it from the mail into a zone, so it must hold nothing invisible. */
 function dnsText(value: string): string {
   if (!/^[\w.=-]+$/.test(value)) throw new Error('A mail names records in DNS by plain ASCII only');
   return value;
 }
 
 /**
- * Mail programs make links of whatever looks like one, so a registration under the name "win.example.com" would send an
- * advertisement from our address. A word joiner (invisible) keeps the text as it is and stops that.
+ * Mail programs make a link of whatever looks like one, so a registration under the name "win.example.com" would send
+ * an advertisement from our address. An invisible word joiner prevents that and does not change how the text looks.
  */
 const withoutLinks = (value: string) =>
   value

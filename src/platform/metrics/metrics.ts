@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /*
- * What the rules of the service count in this process, wherever they run; `/metrics` of each process shows all of it. Labels
- * are words of ours: never a tenant, an id, an address, or anything else that a caller chooses.
+ * The metrics that the service's rules count in this process, wherever they run; `/metrics` of each process shows them
+ * all. Label values come from our code: never a tenant, an id, an address, or anything else that a caller chooses.
  */
 
 const metrics: (Counter | Gauge | Histogram)[] = [];
@@ -71,7 +71,7 @@ const whileAway = {
   breach_check: 'the breach check does not answer; the bundled list of common passwords decides',
   captcha: 'the captcha service does not answer; nobody passes',
 };
-/** Counts each question that a service of others did not answer, and says what that means. */
+/** Returns a function that counts a failed call of an external service, and logs its consequence. */
 export const notingOutages =
   (log: { warn(details: object, message: string): void }, dependency: keyof typeof whileAway) =>
   (error: unknown): void => {
@@ -114,7 +114,7 @@ export const clockAhead = gauge(
   "How far this process's clock is ahead of PostgreSQL's; negative if behind.",
 );
 
-/** Has a process show what it counts. A registry of its own, since tests have several processes in one. */
+/** Adds these metrics to a process's registry. Each process has its own, since tests run several in one. */
 export const showCounts = (registry: Registry): void => {
   for (const metric of metrics) registry.registerMetric(metric);
 };

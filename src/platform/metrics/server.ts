@@ -7,7 +7,7 @@ import { listenForMetrics } from '../listening.js';
 import { projectRoot } from '../root.js';
 import { showCounts } from './metrics.js';
 
-/** What every process shows: itself, and what it counts. */
+/** Creates the registry of a process: Node's own metrics, the version, and what the process counts. */
 export const createRegistry = (process: string): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels({ process });
@@ -23,7 +23,7 @@ export const createRegistry = (process: string): Registry => {
   return registry;
 };
 
-/** Shows the pools of connections, those of transactions and of single statements. */
+/** Adds the metrics of the connection pools, for transactions and for single statements. */
 export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
   const registers = [registry];
   new Gauge({
@@ -59,8 +59,8 @@ export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
 }
 
 /**
- * Serves `/metrics` for Prometheus on a port of its own, which is not for the public.
- * @param port 0 switches it off.
+ * Serves `/metrics` for Prometheus on a separate port, which must not be public.
+ * @param port 0 switches it off
  */
 export async function serveMetrics(
   registry: Registry,

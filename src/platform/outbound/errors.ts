@@ -14,7 +14,7 @@ const texts = {
 } as const;
 export type OutboundReason = keyof typeof texts;
 
-/** Why nothing was read; the text names no address, since it may be shown to whoever gave the URL. */
+/** Why a call failed. The text names no address, since it may be shown to the person who gave the URL. */
 export class OutboundError extends Error {
   constructor(
     readonly reason: OutboundReason,
@@ -36,7 +36,7 @@ const reasons: Record<string, OutboundReason> = {
   UND_ERR_BODY_TIMEOUT: 'timeout',
 };
 
-/** What a failure of the network means to whoever gave the URL. */
+/** Returns what a network failure means to the person who gave the URL. */
 export function asOutboundError(error: unknown): OutboundError {
   if (error instanceof OutboundError) return error;
   const { cause, code, name, syscall, errors } = error as NodeJS.ErrnoException & {
@@ -49,7 +49,7 @@ export function asOutboundError(error: unknown): OutboundError {
   const known = reasons[code ?? ''];
   if (known) return new OutboundError(known, error);
   if (isTlsFault(code ?? '')) return new OutboundError('tls', error);
-  // Several addresses were tried, and the last one's failure speaks for all.
+  // Several addresses were tried: the last one's failure represents all.
   if (errors?.length) return asOutboundError(errors.at(-1));
   return new OutboundError('unreachable', error);
 }

@@ -15,14 +15,14 @@ export interface OutboundRequest {
   method: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
-  /** Bytes of the answer that are read, where that is not the usual limit. */
+  /** The most bytes of the answer that are read; by default the usual limit. */
   atMost?: number;
 }
 
 export interface Outbound {
-  /** A question of a protocol, with the same limits as `get` unless it says another. @throws OutboundError */
+  /** Sends a request with the limits of `get`, unless `atMost` sets another. @throws OutboundError */
   ask(url: string, request: OutboundRequest): Promise<OutboundAnswer & { headers: Record<string, string> }>;
-  /** Little and quickly: 64 KiB within five seconds. @throws OutboundError */
+  /** Reads at most 64 KiB within five seconds. @throws OutboundError */
   get(url: string, headers?: Record<string, string>): Promise<OutboundAnswer>;
   /** @throws OutboundError */
   post(url: string, message: OutboundPost): Promise<PostAnswer>;
@@ -30,18 +30,18 @@ export interface Outbound {
 }
 
 export interface OutboundOptions {
-  /** What an operator allows besides public addresses, and these alone over plain http: loopback in development. */
+  /** What an operator allows besides public addresses, and alone may use plain http: loopback in development. */
   allowedNetworks?: readonly string[];
-  /** The only hosts that are called; null: any. */
+  /** The only hosts that may be called; null: any. */
   allowedHosts?: HostList | null;
   resolveName?: ResolveName;
-  /** For a question and its whole answer, in milliseconds. */
+  /** The time limit in milliseconds of a request with its whole answer. */
   withinMs?: number;
 }
 
 const sizeLimit = 64 * 1024;
 
-/** Calls to URLs that tenants give (contract §7), through one guard. No redirect is followed. */
+/** Calls URLs that tenants give (contract §7), through one guard. It follows no redirects. */
 export function createOutbound({
   allowedNetworks = [],
   allowedHosts = null,
@@ -83,7 +83,7 @@ export function createOutbound({
   };
 }
 
-/** Not before the first call: the library's 20 MB and 100 ms are for processes that call somebody. */
+/** Loads the library at the first call: only processes that make one pay its 20 MB and 100 ms. */
 async function openAgent(guard: Guard, withinMs: number): Promise<Agent> {
   const { Agent, buildConnector } = await import('undici');
   const by = (protocol: string) => buildConnector({ timeout: withinMs, lookup: guard.lookup(protocol) });

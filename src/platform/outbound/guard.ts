@@ -7,10 +7,10 @@ import type { FoundAddress, ResolveName } from './names.js';
 export type Guard = ReturnType<typeof createGuard>;
 
 /**
- * What every call to a URL of a tenant's passes (contract §7): https only, public addresses only. The address that was
- * checked is the one that is connected to, so a name cannot change its mind in between.
- * @param allowedNetworks what an operator allows besides, and these alone over plain http: loopback in development.
- * @param allowedHosts the only ones that are called, wherever they are; null: any
+ * Checks every call to a URL that a tenant gave (contract §7): only https, only public addresses. The connection uses
+ * the address that was checked, so a name cannot change its address in between (DNS rebinding).
+ * @param allowedNetworks what an operator allows besides, and alone may use plain http: loopback in development
+ * @param allowedHosts the only hosts that may be called, wherever they are; null: any
  */
 export function createGuard({
   allowedNetworks,
@@ -25,16 +25,16 @@ export function createGuard({
 }) {
   async function callableAddresses(hostname: string, protocol: string): Promise<FoundAddress[]> {
     const addresses = await resolveName(hostname);
-    // Whoever connects takes the first one without a look, and all that runs here would end with it.
+    // The connecting code uses the first address unchecked: an empty list would end the whole process.
     if (addresses.length === 0) throw new OutboundError('name');
-    // One bad address among good ones is a trick: refuse them all.
+    // One forbidden address among public ones is a trick: all are refused.
     if (!addresses.every(({ address }) => isCallable(address, allowedNetworks))) throw new OutboundError('address');
     if (protocol === 'http:' && !addresses.every(({ address }) => isWithin(address, allowedNetworks)))
       throw new OutboundError('scheme');
     return addresses;
   }
 
-  /** Plain http stays within the networks that are allowed; of a name only its look-up says so, which a browser makes itself. */
+  /** Plain http only reaches the allowed networks. A name is checked at its look-up, which a browser does itself. */
   const isSchemeAllowed = (protocol: string, literal: string | null): boolean =>
     protocol === 'https:' ||
     (protocol === 'http:' && (literal ? isWithin(literal, allowedNetworks) : allowedNetworks.length > 0));
@@ -42,8 +42,8 @@ export function createGuard({
   return {
     isPublic,
     /**
-     * Reads a URL, and judges what can be judged without a look-up: a literal address is connected to without one.
-     * @param by who goes there: a browser that is sent somewhere is no call of ours, and not bound by the list of hosts
+     * Parses a URL and checks what can be checked without a look-up: a literal address has none.
+     * @param by who opens it: the list of hosts is only for our own calls, not for a browser that is redirected
      * @throws OutboundError host, scheme, address
      */
     enter(url: string, by: 'us' | 'browser' = 'us'): { target: URL; literal: string | null } {
@@ -56,9 +56,9 @@ export function createGuard({
       return { target, literal };
     },
     /**
-     * The look-up of one connection.
-     * @param protocol that it speaks, as a URL has it
-     * @param onFound hears the addresses that it may use
+     * Returns the look-up function for one connection.
+     * @param protocol its protocol, as in a URL
+     * @param onFound called with the addresses that it may use
      */
     lookup:
       (protocol: string, onFound: (addresses: FoundAddress[]) => void = () => {}): LookupFunction =>
@@ -76,7 +76,7 @@ export function createGuard({
   };
 }
 
-/** Why a URL cannot be registered, as far as can be said before it is called; null where nothing is against it. */
+/** Returns why a URL cannot be registered, as far as that is known without a call; null if it can. */
 export function faultOfTarget(
   guard: Pick<Guard, 'enter'>,
   url: string,

@@ -1,12 +1,13 @@
-/** A host name or literal address as URLs have them, and of `*.example.com` the part behind the star, with its dot. */
+/** `names`: host names and literal addresses as in URLs; `below`: what follows the star in `*.example.com`. */
 export interface HostList {
   names: ReadonlySet<string>;
   below: readonly string[];
 }
 
 /**
- * Reads hosts as an operator lists them: `api.example.com`, `*.example.com` (every name below it, not itself), `203.0.113.7`, `[2001:db8::7]`.
- * @throws Error where one of them is none
+ * Parses an operator's list of hosts: `api.example.com`, `*.example.com` (every name below it, not itself),
+ * `203.0.113.7`, `[2001:db8::7]`.
+ * @throws Error if one of them is no host
  */
 export function parseHosts(text: string): HostList {
   const names = new Set<string>();
@@ -14,7 +15,7 @@ export function parseHosts(text: string): HostList {
   for (const item of text.split(',').map((part) => part.trim())) {
     const isBelow = item.startsWith('*.');
     const host = hostOf(isBelow ? item.slice(2) : item);
-    // Below an address there is nothing.
+    // An address has no names below it.
     if (host === null || (isBelow && /^[\d.]+$|^\[/.test(host))) {
       throw new Error('must be hosts such as hooks.example.com or *.example.com, separated by commas');
     }
@@ -30,7 +31,9 @@ export function isListed(hostname: string, { names, below }: HostList): boolean 
   return names.has(name) || below.some((end) => name.endsWith(end));
 }
 
-/** As `URL` writes it: a name in ASCII, an address in its usual notation; null where there is more than a host, or none. */
+/**
+ * Returns a host as `URL` writes it (a name in ASCII, an address in its usual notation); null if it is no lone host.
+ */
 function hostOf(text: string): string | null {
   if (!/^[^\s/?#@*\\]+$/.test(text) || !URL.canParse(`https://${text}/`)) return null;
   const { host, hostname } = new URL(`https://${text}/`);

@@ -4,45 +4,46 @@ import { OutboundError, type OutboundReason } from './errors.js';
 import type { Outbound } from './fetch.js';
 
 export interface KeySets {
-  /** The public keys behind a URL (RFC 7517 §5), as jose's key resolver. */
+  /** Returns the public keys at a URL (RFC 7517 §5), as jose's key resolver. */
   at(uri: string): Promise<JWTVerifyGetKey>;
   /**
-   * The same for what their owner itself has just sent: nobody else makes us fetch by it, so that a key of this very moment is found.
-   * `newer` are those of a reading that began after this call; whoever asks meanwhile shares it.
+   * Returns the keys at a URL for a message that their owner itself has just sent. Nobody else can cause a fetch this
+   * way, so even a brand-new key is found: `newer` returns the keys of a fetch that began after this call, shared by
+   * all who call it meanwhile.
    */
   ofJustNow(uri: string): Promise<{ keys: JWTVerifyGetKey; newer(): Promise<JWTVerifyGetKey> }>;
 }
 
 const keptFor = minutes(5);
-/** A new key is looked for at once, but nobody can make us fetch all the time. */
+/** An unknown key causes a new fetch, but only after this time, so that nobody can make us fetch constantly. */
 const rereadAtUnknownKey = seconds(10);
-/** Whoever asks during a call, or this long after it, shares it and its failure: a flood of questions is no flood of calls. */
+/** Requests during a fetch, or this long after it, share its result or failure, so many requests cause few fetches. */
 const sharedFor = seconds(3);
-/** Keys that could not be read are tried again after this time, and nobody whom known keys can serve waits for that. */
+/** After this time a failed fetch is retried; requests that known keys can serve do not wait for it. */
 const rereadAfterFailure = seconds(30);
-/** Keys that were read count on for so long where they cannot be read again: their owner's site may be away for a while. */
+/** How long fetched keys stay valid if they cannot be fetched again: their owner's site may be down for a while. */
 const countOnFor = days(1);
 const keptAtMost = 1000;
 
 interface Kept {
-  /** The last that could be read: a later failure takes nobody's key away. */
+  /** The last keys that were fetched: a later failure does not remove them. */
   read: { at: number; keys: JWTVerifyGetKey } | null;
-  /** `endedAt` is null while it runs. */
+  /** The last fetch; `endedAt` is null while it runs. */
   reading: { endedAt: number | null; keys: Promise<JWTVerifyGetKey> } | null;
-  /** How many have begun. */
+  /** How many fetches have begun. */
   begun: number;
-  /** Whether the last one that ended has failed. */
+  /** Whether the last fetch that ended has failed. */
   isFailing: boolean;
 }
 
 export interface KeySetsDeps {
   outbound: Pick<Outbound, 'get'>;
-  /** What is thrown where keys cannot be read. `away`: what was called did not answer, and may do so soon. */
+  /** Makes the error to throw if keys cannot be read. `away`: the server did not answer, but may do so soon. */
   unreadable: (why: 'away' | 'wrong') => Error;
   now: Clock;
 }
 
-/** Fetches and keeps the key sets of others, through the guard of all URLs that tenants give. */
+/** Fetches and caches the key sets of other parties, through the guard for URLs that tenants give. */
 export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySets {
   const kept = new Map<string, Kept>();
   const wrong = () => unreadable('wrong');
@@ -75,16 +76,16 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
     }
   }
 
-  /** Of a moment ahead, too: where the clock was set back, nothing is young for as long as that. */
+  /** Absolute, for moments in the future too: after the clock was set back, nothing would seem fresh for that long. */
   const ageOf = (at: number) => Math.abs(now().getTime() - at);
   const timeSince = ({ endedAt }: { endedAt: number | null }) => (endedAt === null ? 0 : ageOf(endedAt));
 
-  /** Those that are fresh, or, where none can be read, the last ones. */
+  /** Returns fresh keys, or the last ones if none can be fetched. */
   async function current(uri: string): Promise<JWTVerifyGetKey> {
     const { read: last, reading, isFailing } = keptOf(uri);
     const isUsable = last !== null && ageOf(last.at) < countOnFor;
     if (isUsable && isFailing && reading) {
-      if (timeSince(reading) >= rereadAfterFailure) fetched(uri, keptFor).catch(() => {}); // it failed once more, and may again
+      if (timeSince(reading) >= rereadAfterFailure) fetched(uri, keptFor).catch(() => {}); // this may fail again
       return last.keys;
     }
     try {
@@ -140,7 +141,7 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
   };
 }
 
-/** What the guard refuses will be refused again. */
+/** Failures that another try would repeat. */
 const whyOf: Partial<Record<OutboundReason, 'wrong'>> = {
   address: 'wrong',
   host: 'wrong',
@@ -148,7 +149,7 @@ const whyOf: Partial<Record<OutboundReason, 'wrong'>> = {
   size: 'wrong',
 };
 
-/** @throws what `unreadable` makes, for what is no key set */
+/** Returns the key set. @throws the error of `unreadable` if `jwks` is no key set */
 export function keySetOf(jwks: unknown, unreadable: () => Error): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(jwks as JSONWebKeySet);

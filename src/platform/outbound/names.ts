@@ -6,7 +6,7 @@ export interface FoundAddress {
   address: string;
   family: 4 | 6;
 }
-/** All addresses of a host name, one at least. @throws when there is none, or nobody knows */
+/** Returns all addresses of a host name, at least one. @throws if there is none, or no server answers */
 export type ResolveName = (hostname: string) => Promise<FoundAddress[]>;
 
 const loopback: FoundAddress[] = [
@@ -17,15 +17,17 @@ const loopback: FoundAddress[] = [
 const reasonOf = (settled: PromiseSettledResult<unknown>): unknown =>
   settled.status === 'rejected' ? settled.reason : undefined;
 
-/** As the resolver says it of a name that exists: of an alias that leads to no address it says nothing, and gives an empty list. */
+/**
+ * The resolver's error for a name without addresses; for an alias that leads to none it gives an empty list instead.
+ */
 const noAddress = (hostname: string) =>
   Object.assign(new Error(`queryA ENODATA ${hostname}`), { code: 'ENODATA', syscall: 'queryA', hostname });
 
 /**
- * Asks the DNS itself. The operating system's resolver has four threads, which argon2 and the file system need as well,
- * and each name that nobody answers for holds one of them for seconds. It is asked for full names only: neither the hosts
- * file nor search domains count, except that `localhost` is loopback (RFC 6761 §6.3).
- * @param servers only these are asked; without any, the operating system's
+ * Resolves names by DNS itself. The operating system's resolver shares four threads with argon2 and the file system,
+ * and each name without an answer holds one of them for seconds. Only full names are resolved: the hosts file and
+ * search domains do not apply, except that `localhost` is loopback (RFC 6761 §6.3).
+ * @param servers the only servers that are asked; if empty, the operating system's
  */
 export function createResolveName({ servers = [] }: { servers?: readonly Server[] } = {}): ResolveName {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });

@@ -11,9 +11,9 @@ export interface OutboundPost {
 
 export interface PostAnswer {
   status: number;
-  /** The header as it came. */
+  /** The header as received. */
   retryAfter: string | null;
-  /** The first KiB as text; null where the answer came from an address that only the operator's leave makes callable. */
+  /** The first KiB as text; null if the address is not public, and was only called because the operator allows it. */
   excerpt: string | null;
 }
 
@@ -27,8 +27,8 @@ const postLimits: PostLimits = { answerWithinMs: seconds(15), excerptWithinMs: s
 const excerptBytes = 1024;
 
 /**
- * One POST on a connection of its own: what a receiver does with it, or leaves undone, touches no other one. The status
- * counts as soon as it is there; of what follows the first KiB is read, and the connection is cut.
+ * Sends one POST on a connection of its own, so a receiver's behavior affects no other call. The status counts as soon
+ * as it arrives; of the body the first KiB is read, then the connection is cut.
  * @throws OutboundError
  */
 export async function post(guard: Guard, url: string, { headers, body }: OutboundPost, limits = postLimits) {
@@ -46,8 +46,8 @@ export async function post(guard: Guard, url: string, { headers, body }: Outboun
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       calling.once('response', resolve);
-      calling.on('error', reject); // also after the answer: cutting the connection is no fault of anybody's
-      // Node cuts whoever switches protocols unasked, and says neither that there was an answer nor that there was an error.
+      calling.on('error', reject); // not `once`: cutting the connection after the answer must not raise an error
+      // When a receiver switches protocols unasked, Node closes the connection with neither a response nor an error.
       calling.once('close', () => reject(new OutboundError('closed')));
       calling.end(body);
     });
@@ -66,7 +66,7 @@ export async function post(guard: Guard, url: string, { headers, body }: Outboun
   }
 }
 
-/** What has come of the answer by then, as text that PostgreSQL can store. */
+/** Returns what has arrived of the body within `withinMs`, as text that PostgreSQL can store. */
 async function beginningOf(response: IncomingMessage, withinMs: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -78,11 +78,11 @@ async function beginningOf(response: IncomingMessage, withinMs: number): Promise
       if (size >= excerptBytes) break;
     }
   } catch {
-    // An answer that breaks off has been one all the same.
+    // An answer that breaks off is still an answer.
   } finally {
     clearTimeout(late);
   }
-  // `stream` leaves out a last character that the limit has cut in two.
+  // `stream` omits a last character that the limit has split.
   const text = new TextDecoder().decode(Buffer.concat(chunks).subarray(0, excerptBytes), { stream: true });
   return text.replaceAll('\0', '\ufffd');
 }

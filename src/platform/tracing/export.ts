@@ -23,7 +23,7 @@ import type { Attributes, PastSpan, Span, SpanStart, TracesOptions, Tracing } fr
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
 const kindOf = (kind: SpanStart['kind']) => (kind ? kinds[kind] : SpanKind.INTERNAL);
-/** A process that ends has other things to wait for as well, and orchestrators that wait for it. */
+/** Short, since a stopping process has more to wait for, and an orchestrator waits for the process. */
 const closeWithinMs = 1_000;
 
 class OpenSpan implements Span {
@@ -55,7 +55,7 @@ class OpenSpan implements Span {
   }
 }
 
-/** Traces by the OpenTelemetry SDK, sent by OTLP in batches. Nothing of it is global: two in one process would not meet. */
+/** Traces by the OpenTelemetry SDK, sent by OTLP in batches. Nothing is global: two in one process stay separate. */
 export async function createTracing({ serviceName, protocol, log }: TracesOptions): Promise<Tracing> {
   const ids = new GivenIds();
   const provider = new BasicTracerProvider({
@@ -94,7 +94,7 @@ export async function createTracing({ serviceName, protocol, log }: TracesOption
   };
 }
 
-/** Undefined for what is no `traceparent`: anybody may have sent it. Of `tracestate` and `baggage` nothing is taken. */
+/** Returns undefined for an invalid `traceparent`: anybody may have sent it. `tracestate` and `baggage` are ignored. */
 function remote(traceparent: string): Context | undefined {
   const parsed = parseTraceParent(traceparent);
   return parsed ? trace.setSpanContext(ROOT_CONTEXT, { ...parsed, isRemote: true }) : undefined;
@@ -114,9 +114,9 @@ function record(tracer: Tracer, ids: GivenIds, { name, kind, attributes = {}, ..
   made.end();
 }
 
-/** Random ids, but for a span that has one. */
+/** Generates random ids, except for a span that already has one. */
 class GivenIds implements IdGenerator {
-  /** Of the very next span. */
+  /** The id of the next span. */
   next: string | null = null;
   private readonly random = new RandomIdGenerator();
 
@@ -139,7 +139,7 @@ async function exporterOf(protocol: TracesOptions['protocol']): Promise<SpanExpo
   return new OTLPTraceExporter();
 }
 
-/** Says when nobody takes the spans, and when somebody does again; they are given up meanwhile, and nothing waits for them. */
+/** Logs once when spans cannot be sent, and when they can again; they are dropped meanwhile, and nothing waits. */
 function toldOnce(exporter: SpanExporter, log: TracesOptions['log']): SpanExporter {
   let isAway = false;
   return {

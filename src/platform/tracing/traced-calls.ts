@@ -4,7 +4,7 @@ import type { Mailer } from '../mail/mailer.js';
 import type { Outbound } from '../outbound/fetch.js';
 import { activeTracing } from './tracing.js';
 
-/** Calls of others with a span each. Whose server it is stays out: the host is a customer's, and the query can be anything. */
+/** Adds a span to each outbound call. It omits the URL: the host is a customer's, and the query can be anything. */
 export function tracedOutbound(outbound: Outbound): Outbound {
   const tracing = activeTracing();
   if (!tracing) return outbound;
@@ -22,7 +22,7 @@ export function tracedOutbound(outbound: Outbound): Outbound {
   };
 }
 
-/** Mails with a span each, named by their template. */
+/** Adds a span to each mail, named after its template. */
 export function tracedMailer(mailer: Mailer): Mailer {
   const tracing = activeTracing();
   if (!tracing) return mailer;
@@ -32,7 +32,7 @@ export function tracedMailer(mailer: Mailer): Mailer {
   };
 }
 
-/** The captcha service with a span for each question, and what came of it. */
+/** Adds a span to each check of a captcha, with its result. */
 export function tracedCaptcha(captcha: Captcha): Captcha {
   const tracing = activeTracing();
   if (!tracing) return captcha;
@@ -47,7 +47,7 @@ export function tracedCaptcha(captcha: Captcha): Captcha {
   };
 }
 
-/** Look-ups of claimed domains with a span each, and what came of it. */
+/** Adds a span to each look-up of a claimed domain, with its result. */
 export function tracedDns(dns: Dns): Dns {
   const tracing = activeTracing();
   if (!tracing) return dns;

@@ -4,8 +4,8 @@ import type { SpanStart } from './spans.js';
 import { activeTracing } from './tracing.js';
 
 /**
- * The database with a span for each transaction and statement of what is traced. What runs by itself, such as the looks for
- * work to do, has none. Values are no part of a statement's text.
+ * Adds a span to each transaction and statement within a trace. Statements outside one, such as the polls for work, get
+ * none. A statement's text does not hold its values.
  */
 export function tracedDb(db: Db): Db {
   const tracing = activeTracing();
@@ -13,7 +13,7 @@ export function tracedDb(db: Db): Db {
   const spanned = <T>(start: () => SpanStart, work: () => Promise<T>): Promise<T> =>
     tracing.current() ? tracing.run(start(), work) : work();
 
-  /** Each transaction has a runner of its own, which ends with it. */
+  /** Each transaction has its own query runner, which ends with it. */
   function spanStatements({ queryRunner: runner }: EntityManager): void {
     if (!runner) return;
     const query = runner.query.bind(runner) as (...args: unknown[]) => Promise<never>;
@@ -48,7 +48,7 @@ export function tracedDb(db: Db): Db {
   };
 }
 
-/** By the names of the semantic conventions for databases. */
+/** The attribute names are those of OpenTelemetry's semantic conventions for databases. */
 const ofStatement = ({ name, text }: Statement): SpanStart => ({
   name,
   kind: 'client',
@@ -57,7 +57,7 @@ const ofStatement = ({ name, text }: Statement): SpanStart => ({
 
 const ofText = (text: string): SpanStart => ofStatement({ name: summaryOf(text), text });
 
-/** `UPDATE invites`, `COMMIT`: what it does, and to which table first. */
+/** Returns a statement's operation and first table: `UPDATE invites`, `COMMIT`. */
 function summaryOf(text: string): string {
   const [operation = ''] = /^\s*\w+/.exec(text) ?? [];
   const [, table] = /\b(?:from|into|update|join)\s+"?(\w+)"?/i.exec(text) ?? [];

@@ -2,21 +2,21 @@ import type { TracesOptions, Tracing } from './spans.js';
 
 let active: Tracing | null = null;
 
-/** Asked when something is put together, so that without traces nothing is in anybody's way. */
+/** Read when the parts of a process are put together, so that without traces nothing is wrapped. */
 export const activeTracing = (): Tracing | null => active;
 
-/** What a message to another process carries; null without traces, and where no span runs. */
+/** Returns the `traceparent` for a message to another process; null without traces, or if no span runs. */
 export const traceparent = (): string | null => active?.current()?.traceparent ?? null;
 
-/** For every line of the log. */
+/** Returns the trace's id for a line of the log. */
 export const traceOfLine = (): object => {
   const current = active?.current();
   return current ? { trace_id: current.traceId } : {};
 };
 
 /**
- * Switches traces on for this process, before its parts are put together. The SDK is loaded here and nowhere else; it reads
- * the standard settings by itself (`OTEL_*`).
+ * Switches traces on for this process. Call it before the process's parts are put together. Only this loads the SDK,
+ * which reads the standard settings (`OTEL_*`) itself.
  */
 export async function startTracing(options: TracesOptions): Promise<Tracing> {
   const { createTracing } = await import('./export.js');
@@ -24,7 +24,7 @@ export async function startTracing(options: TracesOptions): Promise<Tracing> {
   return active;
 }
 
-/** Sends what is left, and switches them off. */
+/** Sends the remaining spans, and switches traces off. */
 export async function stopTracing(): Promise<void> {
   const last = active;
   active = null;
