@@ -4,8 +4,8 @@ import { User } from './user.js';
 export type AccountIntentStatus = 'parked' | 'claimed' | 'consumed' | 'discarded' | 'expired' | 'cancelled' | 'failed';
 
 /**
- * An existing user's wish for another Account. One that somebody wrote without being signed in is parked until the user has
- * signed in and said so again; one of a signed-in user is consumed in the transaction that writes it.
+ * An existing user's request for another Account. If it was made without being signed in, it is parked until the user
+ * has signed in and confirmed it; if the user was signed in, it is consumed in the transaction that writes it.
  */
 @Entity('account_intents')
 @Index('account_intents_user', ['userId'])
@@ -22,17 +22,17 @@ export class AccountIntent {
   userId!: string;
   @Column('text') accountName!: string;
   @Column('text') applicationName!: string;
-  /** Only where one was asked for. */
+  /** Null unless a slug was requested. */
   @Column('text', { nullable: true }) accountSlug!: string | null;
-  /** Of the mails about it. */
+  /** The language of the mails about it. */
   @Column('text') locale!: 'en' | 'de';
-  /** `expired` is also computed from `expires_at` at every read: a stopped worker lets nothing in. */
+  /** `expired` is also computed from `expires_at` at every read, so a stopped worker lets nothing in. */
   @Column('text') status!: AccountIntentStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** Names the request that claimed it: a retry with the same Idempotency-Key is the same request. */
+  /** Identifies the request that claimed it: a retry with the same Idempotency-Key is the same request. */
   @Column('uuid', { nullable: true }) claimId!: string | null;
   @Column('timestamptz', { nullable: true }) claimedAt!: Date | null;
-  /** The Account that it became. */
+  /** The Account that was created from it. */
   @Column('uuid', { nullable: true }) accountId!: string | null;
   @Column('uuid') correlationId!: string;
   @Column('timestamptz') createdAt!: Date;

@@ -6,7 +6,7 @@ import { User } from './user.js';
 
 export type InviteStatus = 'pending' | 'accepted' | 'expired' | 'revoked';
 
-/** Somebody is asked to administrate an Account. The link is stored nowhere: it is derived when a mail goes out. */
+/** An invite to administrate an Account. The link is not stored: it is derived when a mail is sent. */
 @Entity('administrator_invites')
 @Index('administrator_invites_token', ['tokenHash'], { unique: true })
 @Index('administrator_invites_one_pending_per_address', ['accountId', 'email'], {
@@ -26,7 +26,7 @@ export class AdministratorInvite {
   @Column('citext') email!: string;
   @Column('text') firstName!: string;
   @Column('text') lastName!: string;
-  /** Null once the role was deleted, which only an invite that has ended allows. */
+  /** Null if the role was deleted, which is only possible after the invite has ended. */
   @ForeignKey(() => AdministratorRole, { name: 'administrator_invites_role_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   roleId!: string | null;
@@ -34,11 +34,11 @@ export class AdministratorInvite {
   /** The language of its mails. */
   @Column('text') locale!: 'en' | 'de';
   @Column('bytea') tokenHash!: Buffer;
-  /** The master key that the link is derived from. */
+  /** The id of the master key from which the link is derived. */
   @Column('text') tokenKeyId!: string;
-  /** Which link counts: 1 for the first, and one more with each that was sent since. */
+  /** The number of the valid link: 1 for the first, and one more for each link sent since. */
   @Column('integer') linkNumber!: number;
-  /** `expired` is also computed from `expires_at` at every read: a stopped worker lets nobody in. */
+  /** `expired` is also computed from `expires_at` at every read, so a stopped worker lets nobody in. */
   @Column('text') status!: InviteStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
   @ForeignKey(() => User, { name: 'administrator_invites_invited_by_fk', onDelete: 'SET NULL' })

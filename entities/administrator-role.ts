@@ -3,7 +3,7 @@ import { Account } from './account.js';
 
 export type AdministratorRoleKey = 'owner' | 'admin' | 'developer' | 'support' | 'viewer';
 
-/** A named set of capabilities in an Account. Built-in ones have a key; what those may do is code, not data. */
+/** A named set of capabilities in an Account. Built-in roles have a key; code, not data, defines what they may do. */
 @Entity('administrator_roles')
 @Index('administrator_roles_name', ['accountId', 'name'], { unique: true })
 @Index('administrator_roles_system_key', ['accountId', 'systemKey'], { unique: true })
@@ -13,7 +13,7 @@ export class AdministratorRole {
   @Column('uuid')
   accountId!: string;
   @Column('text') name!: string;
-  /** Of a built-in role the text is code, like what it may do. */
+  /** The text of a built-in role is in code, like its capabilities. */
   @Column('text', { nullable: true }) description!: string | null;
   @Column('text', { nullable: true }) systemKey!: AdministratorRoleKey | null;
   @Column('text', { array: true }) capabilities!: string[];

@@ -24,7 +24,7 @@ export class ApiKey {
   @Column('text') name!: string;
   @Column('text', { nullable: true }) description!: string | null;
   @Column('bytea') secretHash!: Buffer;
-  /** From before the last rotation, and until when it works. */
+  /** The secret from before the last rotation, and until when it is valid. */
   @Column('bytea', { nullable: true }) previousSecretHash!: Buffer | null;
   @Column('timestamptz', { nullable: true }) previousSecretExpiresAt!: Date | null;
   @Column('text') keyPreview!: string;

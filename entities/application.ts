@@ -1,12 +1,12 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 
-/** A product of an Account; owns Environments. */
+/** A product of an Account; it owns Environments. */
 @Entity('applications')
 @Index('applications_slug', ['accountId', 'slug'], { unique: true })
 export class Application {
   @PrimaryColumn('uuid') id!: string;
-  /** Null while what was in it is being removed: then it is nobody's, and nobody finds it (docs/decisions/0042). */
+  /** Null while its contents are removed: it then belongs to nobody and is not found (docs/decisions/0042). */
   @ForeignKey(() => Account, { name: 'applications_account_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   accountId!: string;

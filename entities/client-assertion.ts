@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A `private_key_jwt` assertion that was used, kept until it expires so that it is not used again (RFC 7523 §3). */
+/** A used `private_key_jwt` assertion, kept until it expires so that it cannot be used again (RFC 7523 §3). */
 @Entity('client_assertions')
 @Index('client_assertions_expiry', ['expiresAt'])
 export class ClientAssertion {

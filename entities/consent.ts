@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 
-/** What a person has allowed a client that asks for it (OpenID Connect Core 3.1.2.4), until they take it back. */
+/** What a person has allowed a client that asks for consent (OpenID Connect Core 3.1.2.4), until they withdraw it. */
 @Entity('consents')
 @Index('consents_client', ['oauthClientId'])
 @Index('consents_account', ['accountId'])
@@ -12,7 +12,7 @@ export class Consent {
   @ForeignKey(() => Identity, { name: 'consents_identity_fk', onDelete: 'CASCADE' })
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'consents_pkey' })
   identityId!: string;
-  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
+  /** No foreign key: deleting a client does not wait for the deletion of all that it has issued (`RemovedClient`). */
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'consents_pkey' })
   oauthClientId!: string;
   @ForeignKey(() => Account, { name: 'consents_account_fk', onDelete: 'CASCADE' })

@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import type { CounterName } from './counter.js';
 import { Environment } from './environment.js';
 
-/** A part of a counter, so that those who count at the same time need not wait for each other's commit. */
+/** A part of a counter, so that transactions that count at the same time need not wait for each other's commit. */
 @Entity('counter_stripes')
 export class CounterStripe {
   @ForeignKey(() => Environment, { name: 'counter_stripes_environment_fk', onDelete: 'CASCADE' })

@@ -4,7 +4,7 @@ import { Environment } from './environment.js';
 
 export type CounterName = 'identities' | 'nodes' | 'organizations';
 
-/** How many rows a list has, kept in the transaction of each change so that nobody counts them. */
+/** The number of rows in a list, updated in the transaction of each change, so that no query counts them. */
 @Entity('counters')
 export class Counter {
   @ForeignKey(() => Environment, { name: 'counters_environment_fk', onDelete: 'CASCADE' })

@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 
-/** How many people signed themselves up in an Environment on a day of UTC, held against `daily_self_signup_cap`. */
+/** How many people signed up in an Environment on a UTC day; `daily_self_signup_cap` limits it. */
 @Entity('daily_sign_ups')
 @Index('daily_sign_ups_account', ['accountId'])
 @Index('daily_sign_ups_day', ['day'])

@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 export type EmailStatus = 'pending' | 'sent' | 'failed' | 'cancelled';
 
-/** A mail on its way. It holds no link, which is derived when it is sent, and no address, which is looked up then. */
+/** A mail to be sent. It holds neither link nor address: the link is derived, and the address looked up, at sending. */
 @Entity('emails')
 @Index('emails_cause', ['cause'], { unique: true })
 @Index('emails_open', ['id'], { where: `status = 'pending'` })
@@ -16,16 +16,16 @@ export class Email {
   @Column('uuid', { nullable: true }) environmentId!: string | null;
   @Column('text') template!: string;
   @Column('text') locale!: 'en' | 'de';
-  /** What it is about; the sender looks up address and values by it. */
+  /** The row that it is about, by which the sender looks up address and values. */
   @Column('uuid') subjectId!: string;
-  /** The user whom it goes to, where the subject tells of several people. */
+  /** The user who receives it, if the subject belongs to several people. */
   @Column('uuid', { nullable: true }) recipientId!: string | null;
-  /** One mail for one cause, such as `registration/{id}/verification`. */
+  /** The unique cause of the mail, such as `registration/{id}/verification`. */
   @Column('text') cause!: string;
   @Column('text') status!: EmailStatus;
   @Column('text', { nullable: true }) failure!: string | null;
   @Column('timestamptz') createdAt!: Date;
-  /** When it was last given to the mail server; written before. */
+  /** When it was last handed to the mail server; written before that attempt. */
   @Column('timestamptz', { nullable: true }) attemptedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
 }

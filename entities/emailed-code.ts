@@ -5,7 +5,7 @@ import { Identity } from './identity.js';
 
 export type EmailedCodePurpose = 'login' | 'mfa' | 'mfa_enrollment';
 
-/** A six-digit code that was mailed. The code itself is derived from the id and stored nowhere (docs/decisions/0004). */
+/** A mailed six-digit code. The code itself is derived from the id and never stored (docs/decisions/0004). */
 @Entity('emailed_codes')
 @Index('emailed_codes_identity', ['identityId'])
 @Index('emailed_codes_flow', ['flowHash', 'purpose'])
@@ -21,17 +21,17 @@ export class EmailedCode {
   @ForeignKey(() => Environment, { name: 'emailed_codes_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  /** Null for an address that nobody has: the row is there so that both take the same work. */
+  /** Null for an unknown address: the row exists so that both cases cost the same work. */
   @ForeignKey(() => Identity, { name: 'emailed_codes_identity_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   identityId!: string | null;
-  /** Where a first right code creates the Identity, its address; nowhere else. */
+  /** The address, only if the first correct code creates the Identity. */
   @Column('citext', { nullable: true }) email!: string | null;
   @Column('text') purpose!: EmailedCodePurpose;
-  /** Hash of the token that the page which asks for the code carries: a code works only where it was asked for. */
+  /** Hash of the token in the page that asks for the code: a code is valid only in the flow that requested it. */
   @Column('bytea') flowHash!: Buffer;
   @Column('text') keyId!: string;
-  /** Wrong tries so far; after the fifth it is worthless. */
+  /** Wrong tries so far; after the fifth the code is invalid. */
   @Column('integer') attempts!: number;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;

@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 
-/** An Identity's place in an Environment. */
+/** An Identity's membership in an Environment. */
 @Entity('environment_memberships')
 @Index('environment_memberships_one_per_identity', ['environmentId', 'identityId'], { unique: true })
 @Index('environment_memberships_in_order', { synchronize: false })
@@ -22,9 +22,9 @@ export class EnvironmentMembership {
   @Column('uuid')
   identityId!: string;
   @Column('boolean') isActive!: boolean;
-  /** The organization whose directory keeps it out though it no longer provisions it, and so may let it in again. */
+  /** The organization whose directory deactivated it and has stopped provisioning it, and so may activate it again. */
   @Column('uuid', { nullable: true }) keptOutBy!: string | null;
-  /** Until when too many failed sign-ins keep it out; what counts is counted by address (`domain/logins/attempts`). */
+  /** Until when failed sign-ins lock it, for display: the lock itself counts by address (`domain/logins/attempts`). */
   @Column('timestamptz', { nullable: true }) lockedUntil!: Date | null;
   @Column('timestamptz') createdAt!: Date;
 }

@@ -3,13 +3,13 @@ import { Account } from './account.js';
 
 export type EnvironmentRemovalStatus = 'running' | 'completed' | 'cancelled';
 
-/** What a cancelled removal has left, in numbers. */
+/** How many rows a cancelled removal has left. */
 export interface EnvironmentRemovalRest {
   identities: number;
   nodes: number;
 }
 
-/** The deletion of what was in an Environment that nobody reaches any more. It outlives it, as the proof that it was done. */
+/** The deletion of the contents of an Environment that nobody can reach any more. It stays, as the proof of that. */
 @Entity('environment_removals')
 @Index('environment_removals_one_per_environment', ['environmentId'], { unique: true })
 @Index('environment_removals_by_age', ['accountId', 'createdAt', 'id'])
@@ -21,17 +21,17 @@ export class EnvironmentRemoval {
   @ForeignKey(() => Account, { name: 'environment_removals_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** Where it was. No foreign keys: both are about to go. */
+  /** The place of the Environment. No foreign keys: both rows are about to be deleted. */
   @Column('uuid') applicationId!: string;
   @Column('uuid') environmentId!: string;
   @Column('text') name!: string;
   @Column('text') status!: EnvironmentRemovalStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** Of a cancelled one; null where nothing is left. */
+  /** What a cancelled one has left; null if nothing. */
   @Column('jsonb', { nullable: true }) rest!: EnvironmentRemovalRest | null;
-  /** Those who were in no other Environment, and went with it so far. */
+  /** How many Identities that were in no other Environment have been deleted with it so far. */
   @Column('integer') identitiesDeleted!: number;
-  /** Whose wish it is, for the events that it writes. */
+  /** Who requested it, for the events that it records. */
   @Column('text') actorType!: string;
   @Column('text', { nullable: true }) actorId!: string | null;
   @Column('uuid') correlationId!: string;

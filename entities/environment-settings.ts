@@ -11,7 +11,7 @@ export interface Branding {
   support_email: string | null;
 }
 
-/** Which nodes stand below the root: none, organizations, or whatever the node-type schema has. */
+/** Which nodes may be below the root: none, organizations, or what the node-type schema allows. */
 export const accessModels = ['flat', 'organizations', 'hierarchy'] as const;
 export type AccessModel = (typeof accessModels)[number];
 
@@ -40,40 +40,40 @@ export class EnvironmentSettings {
   @Column('text', { default: 'hierarchy' }) accessModel!: AccessModel;
   @Column('boolean') passwordLoginEnabled!: boolean;
   @Column('boolean') emailOtpLoginEnabled!: boolean;
-  /** Passkeys as the first factor. */
+  /** Whether a passkey can be the first factor. */
   @Column('boolean') passkeyLoginEnabled!: boolean;
   @Column('boolean') loginRequireCaptcha!: boolean;
   @Column('boolean') allowSelfSignup!: boolean;
   @Column('boolean') selfSignupRequireCaptcha!: boolean;
   @Column('integer') dailySelfSignupCap!: number;
   @Column('text') mfaPolicy!: MfaPolicy;
-  /** 0: a factor is enrolled before the first sign-in goes on. */
+  /** 0: a factor must be enrolled before the first sign-in continues. */
   @Column('integer') mfaGracePeriodDays!: number;
   @Column('text', { array: true }) mfaAllowedFactors!: FactorKind[];
   /** 0: no device is trusted. */
   @Column('integer') mfaTrustedDeviceDays!: number;
-  /** Time steps before and after the present one whose codes of an app count. */
+  /** How many time steps before and after the current one a TOTP code may be from. */
   @Column('integer', { default: 1 }) totpDriftSteps!: number;
   @Column('integer') passwordMinLength!: number;
   @Column('jsonb') branding!: Branding;
   @Column('text') defaultLocale!: 'en' | 'de';
   @Column('integer') accessTokenTtlSeconds!: number;
-  /** Sliding life of a refresh token. */
+  /** The lifetime of each refresh token, which starts again at each use. */
   @Column('integer') refreshTokenTtlSeconds!: number;
-  /** Life of a grant however often it is refreshed. */
+  /** The lifetime of a grant, however often it is refreshed. */
   @Column('integer') refreshTokenMaxTtlSeconds!: number;
   @Column('integer') sessionTtlSeconds!: number;
-  /** How long a session may be unused; null: until its own time is over. */
+  /** How long a session may be unused; null: until it expires. */
   @Column('integer', { nullable: true }) sessionIdleTtlSeconds!: number | null;
   /** Whether every client needs PKCE, whatever its own `requirePkce` says. */
   @Column('boolean', { default: false }) requirePkce!: boolean;
-  /** Whether people have to have signed in lately to end other sessions of theirs, and what applications were given. */
+  /** Whether people need a recent sign-in to end their other sessions, and the grants of applications. */
   @Column('boolean', { default: false }) sessionEndRequireRecentSignIn!: boolean;
-  /** Whether a session of before signs in to an application by the person's doing alone. */
+  /** Whether an existing session signs in to an application only after the person has confirmed it. */
   @Column('boolean', { default: false }) ssoRequireConfirmation!: boolean;
   /** Origins whose scripts may call the token and userinfo endpoints. */
   @Column('text', { array: true }) allowedOrigins!: string[];
-  /** The identity provider that end users are sent to at once, if any. */
+  /** The identity provider to which end users are redirected immediately, if any. */
   @ForeignKey(() => SsoConnection, {
     name: 'environment_settings_default_sso_connection_fk',
     onDelete: 'SET NULL',

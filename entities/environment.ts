@@ -4,14 +4,16 @@ import { Application } from './application.js';
 
 export type EnvironmentType = 'development' | 'production';
 
-/** Where credentials, identities and OAuth clients live; nothing crosses from one to another. */
+/** The scope of credentials, identities and OAuth clients; Environments share none of these. */
 @Entity('environments')
 @Index('environments_slug', ['applicationId', 'slug'], { unique: true })
 @Index('environments_account', ['accountId'])
 @Check('environments_type', `type in ('development', 'production')`)
 export class Environment {
   @PrimaryColumn('uuid') id!: string;
-  /** Null, as the next one, while it is being removed: then it is nobody's, and nobody finds it (docs/decisions/0042). */
+  /**
+   * Null, like `applicationId`, during its removal: it then belongs to nobody and is not found (docs/decisions/0042).
+   */
   @ForeignKey(() => Account, { name: 'environments_account_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   accountId!: string;

@@ -3,16 +3,16 @@ import { Account } from './account.js';
 
 export type ErasureStatus = 'running' | 'completed' | 'cancelled';
 
-/** What a cancelled erasure has left; ids and numbers only. */
+/** What a cancelled erasure has left; only ids and numbers. */
 export interface ErasureRest {
   sessions: number;
-  /** Where the person still has a (deactivated) membership. */
+  /** The Environments in which the person still has a (deactivated) membership. */
   environment_ids: string[];
-  /** Whether the profile itself is still there. */
+  /** Whether the profile itself still exists. */
   identity: boolean;
 }
 
-/** The deletion of an Identity with everything about it. It outlives the Identity, as the proof that it was done. */
+/** The deletion of an Identity with everything about it. It stays afterwards, as the proof of the deletion. */
 @Entity('erasures')
 @Index('erasures_one_per_identity', ['identityId'], { unique: true })
 @Index('erasures_by_age', ['accountId', 'createdAt', 'id'])
@@ -23,13 +23,13 @@ export class Erasure {
   @ForeignKey(() => Account, { name: 'erasures_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** No foreign key: it is about to go. */
+  /** No foreign key: the Identity is about to be deleted. */
   @Column('uuid') identityId!: string;
   @Column('text') status!: ErasureStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** Of a cancelled one; null where nothing is left. */
+  /** What a cancelled one has left; null if nothing. */
   @Column('jsonb', { nullable: true }) rest!: ErasureRest | null;
-  /** Whose wish it is, for the events that it writes. */
+  /** Who requested it, for the events that it records. */
   @Column('text') actorType!: string;
   @Column('text', { nullable: true }) actorId!: string | null;
   @Column('uuid') correlationId!: string;

@@ -3,8 +3,9 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'scim_token' | 'system' | 'anonymous';
 
 /**
- * What happened: the one row behind the change feed, the webhooks and the audit log. Append-only: the service's role can
- * neither update nor delete. It holds ids and no personal data. A partition a month (docs/decisions/0027).
+ * Something that happened: the single row behind the change feed, the webhooks and the audit log. Append-only: the
+ * service's role can neither update nor delete it. It holds ids and no personal data. The table has one partition per
+ * month (docs/decisions/0027).
  */
 @Entity('events')
 @Index('events_feed_order', ['environmentId', 'transactionId', 'createdAt', 'id'], { where: 'is_domain_event' })
@@ -23,32 +24,32 @@ export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'scim_token'
 export class Event {
   @PrimaryColumn('uuid') id!: string;
   /**
-   * Its place in the change feed: the latest transaction that was over when it was written, or its own where that is later. What a
-   * reader sees committed below the oldest running transaction never grows again.
+   * Its place in the change feed: the latest transaction that had ended when it was written, or its own if that is
+   * later. The events that a reader sees below the oldest running transaction are complete.
    */
   @Column('bigint') transactionId!: string;
-  /** Its own transaction. Null: that of `transactionId`, as a release without it wrote it. */
+  /** Its own transaction. Null: `transactionId`, as a release without this column wrote it. */
   @Column('bigint', { nullable: true }) writtenIn!: string | null;
   @Column('uuid', { nullable: true }) accountId!: string | null;
   @Column('uuid', { nullable: true }) applicationId!: string | null;
   @Column('uuid', { nullable: true }) environmentId!: string | null;
   @Column('text') actorType!: ActorType;
   @Column('text', { nullable: true }) actorId!: string | null;
-  /** What an API key was called. The name of a person is looked up when the row is read, and goes when they are erased. */
+  /** The name of an API key. A person's name is looked up when the row is read, and disappears when they are erased. */
   @Column('text', { nullable: true }) actorLabel!: string | null;
   @Column('text') action!: string;
   @Column('text') resourceType!: string;
   @Column('text', { nullable: true }) resourceId!: string | null;
-  /** What it was called then; null for people, as above. */
+  /** Its name at that time; null for people, as above. */
   @Column('text', { nullable: true }) resourceLabel!: string | null;
   @Column('jsonb') metadata!: object;
   @Column('text') outcome!: 'success' | 'failure' | 'denied';
   @Column('text') category!: string;
   @Column('text') severity!: string;
   @Column('uuid') correlationId!: string;
-  /** The trace that it is part of, as W3C Trace Context writes it, where traces are kept. */
+  /** The trace to which the event belongs (W3C Trace Context), if traces are on. */
   @Column('text', { nullable: true }) traceparent!: string | null;
-  /** False for what only the audit log tells, such as a failed sign-in. */
+  /** False for events that only the audit log reports, such as a failed sign-in. */
   @Column('boolean') isDomainEvent!: boolean;
   @Column('boolean') customerVisible!: boolean;
   @Column('boolean') identityVisible!: boolean;

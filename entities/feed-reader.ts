@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** Environments whose change feed somebody waits at; only their events ring the bell. */
+/** Environments whose change feed a reader is waiting for; only their events send a notification. */
 @Entity('feed_readers')
 export class FeedReader {
   @PrimaryColumn('uuid') environmentId!: string;

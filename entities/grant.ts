@@ -4,7 +4,7 @@ import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { Session } from './session.js';
 
-/** What a client was given by one redeemed code: access tokens name it, and it is the family of its refresh tokens. */
+/** What a client got for one redeemed code: access tokens name it, and it is the family of its refresh tokens. */
 @Entity('grants')
 @Index('grants_session', ['sessionId'])
 @Index('grants_identity', ['identityId', 'environmentId'])
@@ -18,7 +18,7 @@ export class Grant {
   @ForeignKey(() => Environment, { name: 'grants_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
+  /** No foreign key: deleting a client does not wait for the deletion of all that it has issued (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;
   @ForeignKey(() => Identity, { name: 'grants_identity_fk', onDelete: 'CASCADE' })
@@ -27,11 +27,11 @@ export class Grant {
   @ForeignKey(() => Session, { name: 'grants_session_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   sessionId!: string;
-  /** The one that the sign-in was for; it may be gone. */
+  /** The organization that the sign-in was for; it may have been deleted. */
   @Column('uuid', { nullable: true }) organizationId!: string | null;
   @Column('text', { array: true }) scope!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
-  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  /** When an identity provider checked it (`auth_time`); 1970 if the provider does not say, null: `authenticatedAt`. */
   @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text') acr!: string;

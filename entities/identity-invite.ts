@@ -5,11 +5,11 @@ import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { Organization } from './organization.js';
 
-/** Whereto: into the Environment, into the Account's directory only, or into an organization of the Environment. */
+/** What it invites to: the Environment, only the Account's directory, or an organization of the Environment. */
 export const identityInviteIntents = ['activate', 'directory', 'organization'] as const;
 export type IdentityInviteIntent = (typeof identityInviteIntents)[number];
 
-/** Somebody is asked to become an end user. The link is stored nowhere: it is derived when a mail goes out. */
+/** An invite to become an end user. The link is not stored: it is derived when a mail is sent. */
 @Entity('identity_invites')
 @Index('identity_invites_token', ['tokenHash'], { unique: true })
 @Index('identity_invites_one_pending_per_address', ['environmentId', 'email'], {
@@ -36,7 +36,9 @@ export class IdentityInvite {
   @ForeignKey(() => Account, { name: 'identity_invites_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** In which it was made, also where it leads into the directory only: its callers see it, and its rules for passwords hold. */
+  /**
+   * Where it was made, even for the directory only: this Environment's callers see it, and its password rules apply.
+   */
   @ForeignKey(() => Environment, { name: 'identity_invites_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
@@ -44,28 +46,28 @@ export class IdentityInvite {
   @Column('citext') email!: string;
   @Column('text', { nullable: true }) firstName!: string | null;
   @Column('text', { nullable: true }) lastName!: string | null;
-  /** Without a foreign key: whoever accepts is told of what is gone by then, and gets the rest. */
+  /** No foreign key: acceptance reports the roles that were deleted by then, and gives the others. */
   @Column('uuid', { array: true }) roleIds!: string[];
-  /** Where the roles are to count; null without roles. */
+  /** The node at which the roles are given; null without roles. */
   @Column('uuid', { nullable: true }) nodeId!: string | null;
-  /** Null once the organization was deleted, which revokes. */
+  /** Null if the organization was deleted, which revokes the invite. */
   @ForeignKey(() => Organization, { name: 'identity_invites_organization_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   organizationId!: string | null;
   /** The language of its mails. */
   @Column('text') locale!: 'en' | 'de';
   @Column('bytea') tokenHash!: Buffer;
-  /** The master key that the link is derived from. */
+  /** The id of the master key from which the link is derived. */
   @Column('text') tokenKeyId!: string;
-  /** Which link counts: 1 for the first, and one more with each that was sent since. */
+  /** The number of the valid link: 1 for the first, and one more for each link sent since. */
   @Column('integer') linkNumber!: number;
-  /** `expired` is also computed from `expires_at` at every read: a stopped worker lets nobody in. */
+  /** `expired` is also computed from `expires_at` at every read, so a stopped worker lets nobody in. */
   @Column('text') status!: InviteStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** Who asks: a User, an Identity or an API key; ids only, since any of them may go. */
+  /** Who invites: a User, an Identity or an API key; only an id, since any of them may be deleted. */
   @Column('text') invitedByType!: 'platform_admin' | 'identity' | 'api_key';
   @Column('uuid') invitedBy!: string;
-  /** Who accepted. What was asked of them goes when they are erased. */
+  /** The Identity that accepted. The invite is deleted when that person is erased. */
   @ForeignKey(() => Identity, { name: 'identity_invites_identity_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   identityId!: string | null;

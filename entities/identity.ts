@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 
-/** An end user, one per address and Account; which Environments it may enter says EnvironmentMembership. */
+/** An end user, one per address and Account; `EnvironmentMembership` says which Environments it may enter. */
 @Entity('identities')
 @Index('identities_email', ['accountId', 'email'], { unique: true })
 @Index('identities_by_age', ['accountId', 'createdAt', 'id'])
@@ -16,7 +16,7 @@ export class Identity {
   accountId!: string;
   @Column('citext') email!: string;
   @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
-  /** Whether a key or an administrator has said so, and what they may know of it is good still. */
+  /** Whether only a key or an administrator vouches for the address, and credentials that they may know still work. */
   @Column('boolean', { default: false }) verifiedByWord!: boolean;
   @Column('text', { nullable: true }) firstName!: string | null;
   @Column('text', { nullable: true }) lastName!: string | null;
@@ -25,7 +25,7 @@ export class Identity {
   @Column('jsonb') metadata!: object;
   @Column('text', { nullable: true }) passwordHash!: string | null;
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
-  /** Counts up with each new set of recovery codes; 0 where there was none yet. */
+  /** Incremented with each new set of recovery codes; 0 if there was none yet. */
   @Column('integer', { default: 0 }) recoveryCodesGeneration!: number;
   @Column('timestamptz', { nullable: true }) mfaAdminResetAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;

@@ -3,14 +3,14 @@ import { Account } from './account.js';
 import { AdministratorRole } from './administrator-role.js';
 import { Membership } from './membership.js';
 
-/** Where a role counts. An Application stands for all of its Environments; what no longer exists reaches nothing. */
+/** Where a role applies. An Application stands for all its Environments; a deleted place grants nothing. */
 export interface RoleLimits {
   application_ids: string[];
   environment_ids: string[];
   node_ids: string[];
 }
 
-/** A role that a member holds: in the whole Account, or within limits. */
+/** A role that a member holds, in the whole Account or within limits. */
 @Entity('membership_roles')
 @Index('membership_roles_role', ['roleId'])
 export class MembershipRole {

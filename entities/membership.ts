@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { User } from './user.js';
 
-/** A User's place among the administrators of an Account. */
+/** A User's membership among the administrators of an Account. */
 @Entity('memberships')
 @Index('memberships_one_per_user', ['accountId', 'userId'], { unique: true })
 @Index('memberships_user', ['userId'])

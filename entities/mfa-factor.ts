@@ -27,16 +27,16 @@ export class MfaFactor {
   @Column('text') label!: string;
   /** TOTP: the sealed shared secret. */
   @Column('text', { nullable: true }) secret!: string | null;
-  /** TOTP: the last time step that was used, in text (bigint); none up to it is accepted again (RFC 6238 §5.2). */
+  /** TOTP: the last used time step, as text (bigint); no step up to it is accepted again (RFC 6238 §5.2). */
   @Column('bigint', { nullable: true }) lastUsedStep!: string | null;
-  /** WebAuthn Level 3 §4: credential id, COSE public key, signature counter, and how the authenticator is reached. */
+  /** WebAuthn Level 3 §4: credential id, COSE public key, signature counter, and the authenticator's transports. */
   @Column('bytea', { nullable: true }) credentialId!: Buffer | null;
   @Column('bytea', { nullable: true }) publicKey!: Buffer | null;
   @Column('bigint', { nullable: true }) signCount!: string | null;
   @Column('text', { array: true, nullable: true }) transports!: string[] | null;
   @Column('text', { nullable: true }) deviceType!: 'single_device' | 'multi_device' | null;
   @Column('boolean', { nullable: true }) isBackedUp!: boolean | null;
-  /** Whether it can be a first factor: a passkey that is found without an address. */
+  /** Whether it can be a first factor: a passkey that works without entering an address. */
   @Column('boolean', { nullable: true }) isDiscoverable!: boolean | null;
   @Column('timestamptz') enrolledAt!: Date;
   @Column('timestamptz', { nullable: true }) lastUsedAt!: Date | null;

@@ -5,7 +5,7 @@ import { Identity } from './identity.js';
 
 export type MfaGraceStatus = 'running' | 'enrolled' | 'expired' | 'reset' | 'cancelled';
 
-/** The time that an Identity has, in an Environment that requires MFA, to enroll a first factor. One row for each of them. */
+/** The time that an Identity has to enroll a first factor in an Environment that requires MFA. One row per pair. */
 @Entity('mfa_graces')
 @Index('mfa_graces_one_per_identity', ['environmentId', 'identityId'], { unique: true })
 @Index('mfa_graces_identity', ['identityId'])
@@ -24,12 +24,12 @@ export class MfaGrace {
   @Column('uuid')
   identityId!: string;
   /**
-   * Of a `running` and of a `cancelled` one the deadline counts, whatever the worker has noticed: over is over. `reset` is
-   * as if there had been none: the next sign-in begins anew.
+   * While `running` or `cancelled`, only the deadline decides, whatever the worker has noticed. `reset` means that the
+   * next sign-in starts a new grace period.
    */
   @Column('text') status!: MfaGraceStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** How often it began; each time has its own reminders. */
+  /** How often the grace period has begun; each time has its own reminders. */
   @Column('integer') round!: number;
   @Column('timestamptz') startedAt!: Date;
   @Column('timestamptz') expiresAt!: Date;

@@ -2,19 +2,19 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 
-/** One kind of node. `can_be_root`: it may stand right under the root (contract §10). */
+/** One kind of node. `can_be_root`: it may be directly below the root (contract §10). */
 export interface NodeType {
   key: string;
   name: string;
   description: string | null;
   allowed_parents: string[];
   can_be_root: boolean;
-  /** A JSON Schema that the metadata of its nodes satisfies. */
+  /** The JSON Schema for the metadata of nodes of this type. */
   metadata_schema: object | null;
   icon: string | null;
 }
 
-/** Which nodes an Environment's tree may have. Its row is also the lock that changes of the tree's shape take. */
+/** Which nodes an Environment's tree may have. Changes of the tree's shape lock this row. */
 @Entity('node_type_schemas')
 @Index('node_type_schemas_account', ['accountId'])
 export class NodeTypeSchema {
@@ -25,7 +25,7 @@ export class NodeTypeSchema {
   @Column('uuid')
   accountId!: string;
   @Column('integer') version!: number;
-  /** Levels below the root. */
+  /** The most levels below the root. */
   @Column('integer') maxDepth!: number;
   @Column('jsonb') nodeTypes!: NodeType[];
   @Column('timestamptz') updatedAt!: Date;

@@ -5,7 +5,7 @@ import { Environment } from './environment.js';
 
 export type NodeStatus = 'active' | 'inactive';
 
-/** A place in an Environment's tree. Every Environment has a root; an organization is a node of that type. */
+/** A node of an Environment's tree. Every Environment has a root; an organization is a node of type `organization`. */
 @Entity('nodes')
 @Index('nodes_one_root', ['environmentId'], { unique: true, where: 'parent_node_id is null' })
 @Index('nodes_slug', ['parentNodeId', 'slug'], { unique: true })
@@ -44,7 +44,7 @@ export class Node {
   @Column('text') slug!: string;
   @Column('text') status!: NodeStatus;
   @Column('jsonb') metadata!: object;
-  /** From the root to the node itself, which is last. */
+  /** The ids from the root to the node itself, which is last. */
   @Column('uuid', { array: true }) path!: string[];
   @Column('integer') version!: number;
   @Column('timestamptz') createdAt!: Date;

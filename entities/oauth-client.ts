@@ -5,7 +5,7 @@ import { Environment } from './environment.js';
 
 export type TokenEndpointAuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
 
-/** A relying party (RFC 7591 §2 names its fields). */
+/** A relying party, with the fields of RFC 7591 §2. */
 @Entity('oauth_clients')
 @Index('oauth_clients_client_id', ['clientId'], { unique: true })
 @Index('oauth_clients_by_age', ['environmentId', 'createdAt', 'id'])
@@ -30,14 +30,14 @@ export class OAuthClient {
   @Column('bytea', { nullable: true }) secretHash!: Buffer | null;
   @Column('boolean') requirePkce!: boolean;
   @Column('boolean') rotateRefreshTokens!: boolean;
-  /** What it may be given (RFC 7591 §2 `scope`). */
+  /** The scopes that it may get (RFC 7591 §2 `scope`). */
   @Column('text', { array: true, default: ['openid', 'profile', 'email', 'org', 'permissions'] }) scopes!: string[];
-  /** Whether each person is asked before it is given anything of theirs. */
+  /** Whether each person must consent before the client gets any of their data. */
   @Column('boolean', { default: false }) consentRequired!: boolean;
   @Column('jsonb', { nullable: true }) jwks!: { keys: object[] } | null;
   @Column('text', { nullable: true }) jwksUri!: string | null;
   @Column('text', { nullable: true }) logoUrl!: string | null;
-  /** Where it begins a sign-in by itself (OpenID Connect Core 1.0 §4). */
+  /** The URL at which the client itself starts a sign-in (OpenID Connect Core 1.0 §4). */
   @Column('text', { nullable: true }) initiateLoginUri!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;

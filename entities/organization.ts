@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Node } from './node.js';
 
-/** How members of an organization may sign in; null: as the Environment says. */
+/** How members of an organization may sign in; null: as in the Environment. */
 export interface AuthenticationPolicy {
   allowed_methods: ('password' | 'email_otp' | 'passkey' | 'sso')[] | null;
   require_mfa: boolean;
@@ -11,7 +11,7 @@ export interface AuthenticationPolicy {
   session_ttl_seconds: number | null;
 }
 
-/** What a node of type `organization` has on top of a node. */
+/** What a node of type `organization` has in addition to other nodes. */
 @Entity('organizations')
 @Index('organizations_account', ['accountId'])
 @Index('organizations_environment', ['environmentId'])
@@ -25,7 +25,7 @@ export class Organization {
   @ForeignKey(() => Environment, { name: 'organizations_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  /** Kept in the transaction of each change. */
+  /** Updated in the transaction of each change. */
   @Column('integer') memberCount!: number;
   @Column('integer') pendingInviteCount!: number;
   @Column('jsonb') authenticationPolicy!: AuthenticationPolicy;

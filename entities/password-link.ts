@@ -2,8 +2,8 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm
 import { User } from './user.js';
 
 /**
- * A mailed link with which a platform admin sets a password. The newest one of a user counts, once, until its time is over
- * or the password was changed otherwise.
+ * A mailed link with which a platform admin sets a password. Only a user's newest link is valid, once, until it expires
+ * or the password is changed in another way.
  */
 @Entity('password_links')
 @Index('password_links_token', ['tokenHash'], { unique: true })
@@ -12,15 +12,15 @@ import { User } from './user.js';
 @Check('password_links_purpose', `purpose in ('reset', 'set')`)
 export class PasswordLink {
   @PrimaryColumn('uuid') id!: string;
-  /** Null for an address that nobody has: asking costs the same for every address. */
+  /** Null for an unknown address: a request costs the same for every address. */
   @ForeignKey(() => User, { name: 'password_links_user_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   userId!: string | null;
-  /** `set` where the user has no password yet. */
+  /** `set` if the user has no password yet. */
   @Column('text') purpose!: 'reset' | 'set';
   @Column('text') locale!: 'en' | 'de';
   @Column('bytea') tokenHash!: Buffer;
-  /** The master key that the link is derived from. */
+  /** The id of the master key from which the link is derived. */
   @Column('text') tokenKeyId!: string;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;

@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 export type PendingRegistrationStatus = 'pending' | 'confirmed' | 'expired' | 'discarded' | 'cancelled';
 
-/** A registration that waits for its link. Personal data is scrubbed when it ends without being confirmed. */
+/** A registration that waits for its confirmation. If it ends without one, its personal data is removed. */
 @Entity('pending_registrations')
 @Index('pending_registrations_token', ['tokenHash'], { unique: true })
 @Index('pending_registrations_email', ['email'], { where: `status = 'pending'` })
@@ -20,13 +20,13 @@ export class PendingRegistration {
   @Column('text', { nullable: true }) applicationName!: string | null;
   @Column('text') locale!: 'en' | 'de';
   @Column('bytea') tokenHash!: Buffer;
-  /** The master key that the link is derived from. */
+  /** The id of the master key from which the link is derived. */
   @Column('text') tokenKeyId!: string;
-  /** Hash of the cookie of the browser that registered, where one click confirms (docs/decisions/0011). */
+  /** Hash of the cookie of the browser that registered: there, one click confirms (docs/decisions/0011). */
   @Column('bytea', { nullable: true }) browserHash!: Buffer | null;
-  /** How often its password was tried. */
+  /** How often somebody tried its password. */
   @Column('integer', { default: 0 }) attempts!: number;
-  /** `expired` is also computed from `expires_at` and `attempts` at every read: a stopped worker lets nothing in. */
+  /** `expired` is also computed from `expires_at` and `attempts` at every read, so a stopped worker lets nothing in. */
   @Column('text') status!: PendingRegistrationStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
   @Column('uuid', { nullable: true }) userId!: string | null;

@@ -4,10 +4,10 @@ import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { SsoConnection } from './sso-connection.js';
 
-/** How the first factor was proved; `session`: by a sign-in of before, which has to become a stronger one. */
+/** How the first factor was proved; `session`: by an existing session, which must become a stronger one. */
 export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'sso' | 'session';
 
-/** A person who has proved a first factor and still has to prove, or to enroll, a second one. */
+/** The sign-in of a person who has proved a first factor and still has to prove, or to enroll, a second one. */
 @Entity('pending_sign_ins')
 @Index('pending_sign_ins_token', ['tokenHash'], { unique: true })
 @Index('pending_sign_ins_identity', ['identityId'])
@@ -27,7 +27,7 @@ export class PendingSignIn {
   @ForeignKey(() => Environment, { name: 'pending_sign_ins_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
+  /** No foreign key: deleting a client does not wait for the deletion of all that it has issued (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;
   @ForeignKey(() => Identity, { name: 'pending_sign_ins_identity_fk', onDelete: 'CASCADE' })
@@ -38,29 +38,29 @@ export class PendingSignIn {
   @Column('text') channel!: 'hosted' | 'api';
   @Column('text') purpose!: 'challenge' | 'enrollment';
   @Column('text') method!: FirstFactorMethod;
-  /** The identity provider that the first factor was proved to, if it was one. */
+  /** The identity provider that confirmed the first factor, if one did. */
   @ForeignKey(() => SsoConnection, { name: 'pending_sign_ins_sso_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
-  /** In `sso_sessions`, where it may have gone: their session at that provider. */
+  /** The person's session at that provider, in `sso_sessions`; that row may have been deleted. */
   @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
-  /** Of the first factor (RFC 8176), and when it was proved. */
+  /** The methods of the first factor (RFC 8176), and when it was proved. */
   @Column('text', { array: true }) amr!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
-  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  /** When an identity provider checked it (`auth_time`); 1970 if the provider does not say, null: `authenticatedAt`. */
   @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text') acr!: string;
-  /** When a second factor that counts was proved, or enrolled, in it. */
+  /** When an allowed second factor was proved, or enrolled, in this sign-in. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
-  /** When a factor of the person's own was shown, whether it counts or not. */
+  /** When the person proved a factor of their own, whether it is allowed here or not. */
   @Column('timestamptz', { nullable: true }) ownFactorAt!: Date | null;
-  /** Whether any enrolled factor was proved in it, so that one more may be added. */
+  /** Whether any enrolled factor was proved in this sign-in, so that another one may be added. */
   @Column('boolean') hasProvedFactor!: boolean;
-  /** Whether only a factor that makes `urn:gatehouse:aal2` will do. */
+  /** Whether only a factor that yields `urn:gatehouse:aal2` is sufficient. */
   @Column('boolean') requiresAal2!: boolean;
-  /** The authorization request that goes on afterwards; empty in the API. */
+  /** The authorization request that continues afterwards; empty in the API. */
   @Column('jsonb') parameters!: Record<string, string>;
-  /** The last WebAuthn challenge that was given out for it. */
+  /** The last WebAuthn challenge that was issued for this sign-in. */
   @Column('text', { nullable: true }) webauthnChallenge!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;

@@ -2,7 +2,7 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm
 import { SsoConnection } from './sso-connection.js';
 import { User } from './user.js';
 
-/** A platform admin who has proved a first factor and still has to prove a second one. Its id is the session's to be. */
+/** The sign-in of a platform admin who still has to prove a second factor. Its id becomes the session's id. */
 @Entity('pending_user_sign_ins')
 @Index('pending_user_sign_ins_token', ['tokenHash'], { unique: true })
 @Index('pending_user_sign_ins_user', ['userId'])
@@ -17,22 +17,22 @@ export class PendingUserSignIn {
   /** Hash of the `challenge_token`. */
   @Column('bytea') tokenHash!: Buffer;
   @Column('text') method!: 'password' | 'sso';
-  /** The identity provider that the first factor was proved to, if it was one. */
+  /** The identity provider that confirmed the first factor, if one did. */
   @ForeignKey(() => SsoConnection, { name: 'pending_user_sign_ins_sso_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
-  /** In `sso_sessions`, where it may have gone: their session at that provider. */
+  /** The person's session at that provider, in `sso_sessions`; that row may have been deleted. */
   @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
-  /** Of the first factor (RFC 8176), and when they came in by it. */
+  /** The methods of the first factor (RFC 8176), and when the person used it here. */
   @Column('text', { array: true }) amr!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
-  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  /** When an identity provider checked it (`auth_time`); 1970 if the provider does not say, null: `authenticatedAt`. */
   @Column('timestamptz', { nullable: true }) authTime!: Date | null;
-  /** Of the password as it was then: a later change makes the sign-in worthless. */
+  /** The user's value at that time: a later change of the password invalidates the sign-in. */
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
-  /** The Application that was asked for; whether it is one of theirs is looked up at the end. */
+  /** The requested Application; whether the person may use it is checked at the end. */
   @Column('uuid', { nullable: true }) applicationId!: string | null;
-  /** The last WebAuthn challenge that was given out for it. */
+  /** The last WebAuthn challenge that was issued for this sign-in. */
   @Column('text', { nullable: true }) webauthnChallenge!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;

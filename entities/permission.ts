@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Application } from './application.js';
 import { Environment } from './environment.js';
 
-/** What can be allowed in an Environment: the service's own (`system`) and its applications'. */
+/** A permission in an Environment: the service's own (`system`) or one of its applications (`custom`). */
 @Entity('permissions')
 @Index('permissions_key', ['environmentId', 'key'], { unique: true })
 @Index('permissions_account', ['accountId'])

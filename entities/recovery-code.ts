@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Identity } from './identity.js';
 
-/** One of an Identity's codes for the day on which its factors are lost. Older generations are deleted. */
+/** One of the codes with which an Identity that has lost its factors can sign in. Older generations are deleted. */
 @Entity('recovery_codes')
 @Index('recovery_codes_code', ['identityId', 'codeHash'], { unique: true })
 @Index('recovery_codes_account', ['accountId'])
@@ -16,7 +16,7 @@ export class RecoveryCode {
   identityId!: string;
   @Column('integer') generation!: number;
   @Column('bytea') codeHash!: Buffer;
-  /** Of argon2id, with the salt of the set: a PHC string without its digest. Null: SHA-256, as sets of before have it. */
+  /** argon2id's parameters and the set's salt: a PHC string without its digest. Null: SHA-256, as in older sets. */
   @Column('text', { nullable: true }) hashParameters!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** One link of a refresh-token family: a grant's (OAuth clients) or a user session's (platform admins). */
+/** One token of a refresh-token family, which is a grant's (OAuth clients) or a user session's (platform admins). */
 @Entity('refresh_tokens')
 @Index('refresh_tokens_family', ['familyId'])
 @Index('refresh_tokens_expiry', ['expiresAt'])
@@ -12,6 +12,6 @@ export class RefreshToken {
   @Column('timestamptz') expiresAt!: Date;
   @Column('timestamptz', { nullable: true }) spentAt!: Date | null;
   @Column('bytea', { nullable: true }) successorHash!: Buffer | null;
-  /** The master key that the successor was derived with, so that it can be derived again. */
+  /** The id of the master key from which the successor was derived, so that it can be derived again. */
   @Column('text', { nullable: true }) successorKeyId!: string | null;
 }

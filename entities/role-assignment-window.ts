@@ -6,8 +6,8 @@ import { RoleAssignment } from './role-assignment.js';
 export type RoleAssignmentWindowStatus = 'running' | 'completed' | 'removed' | 'cancelled';
 
 /**
- * How far the events of an assignment's window have come; there is one for each that had a bound ahead when it was made. It
- * decides nothing about access: the window itself, in the assignment, does.
+ * Which events of an assignment's window were recorded. It exists for each assignment that had a future bound when it
+ * was made. It decides nothing about access: only the window in the assignment does.
  */
 @Entity('role_assignment_windows')
 @Index('role_assignment_windows_by_age', ['accountId', 'createdAt', 'id'])
@@ -15,7 +15,7 @@ export type RoleAssignmentWindowStatus = 'running' | 'completed' | 'removed' | '
 @Index('role_assignment_windows_running', ['id'], { where: `status = 'running'` })
 @Check('role_assignment_windows_status', `status in ('running', 'completed', 'removed', 'cancelled')`)
 export class RoleAssignmentWindow {
-  /** Of the assignment. */
+  /** The assignment's id. */
   @ForeignKey(() => RoleAssignment, { name: 'role_assignment_windows_assignment_fk', onDelete: 'CASCADE' })
   @PrimaryColumn('uuid')
   id!: string;
@@ -27,7 +27,7 @@ export class RoleAssignmentWindow {
   environmentId!: string;
   @Column('text') status!: RoleAssignmentWindowStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** Every moment up to this one has had its event. */
+  /** All bounds up to this moment have had their events. */
   @Column('timestamptz') toldUntil!: Date;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;

@@ -5,7 +5,7 @@ import { Identity } from './identity.js';
 import { Node } from './node.js';
 import { Role } from './role.js';
 
-/** An Identity holds a role at a node and below it, within a window of time. */
+/** A role that an Identity holds at a node and below it, within a time window. */
 @Entity('role_assignments')
 @Index('role_assignments_in_force', { synchronize: false })
 @Index('role_assignments_over', { synchronize: false })
@@ -37,12 +37,12 @@ export class RoleAssignment {
   @ForeignKey(() => Node, { name: 'role_assignments_node_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   nodeId!: string;
-  /** In force from here (included) to there (excluded); null is open. */
+  /** In force from `effectiveFrom` (inclusive) to `effectiveTo` (exclusive); null: unbounded. */
   @Column('timestamptz', { nullable: true }) effectiveFrom!: Date | null;
   @Column('timestamptz', { nullable: true }) effectiveTo!: Date | null;
-  /** Whether the holder hears by mail when it begins, is about to end, and has ended. */
+  /** Whether the holder gets a mail when it begins, is about to end, and has ended. */
   @Column('boolean', { default: false }) notifyHolder!: boolean;
   @Column('timestamptz') createdAt!: Date;
-  /** Kept after its removal for as long as events are, so that a decision of before can be explained. */
+  /** A removed row is kept for as long as events are, so that past decisions can be explained. */
   @Column('timestamptz', { nullable: true }) removedAt!: Date | null;
 }

@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Application } from './application.js';
 import { Environment } from './environment.js';
 
-/** Permissions under one name. A system role has a `systemKey` and cannot be changed. */
+/** A named set of permissions. A system role has a `systemKey` and cannot be changed. */
 @Entity('roles')
 @Index('roles_name', ['environmentId', 'name'], { unique: true })
 @Index('roles_system_key', ['environmentId', 'systemKey'], { unique: true })

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** What is counted: a table, where a name says no more; of an Environment's members those who are not active. */
+/** What is counted: the rows of a table of that name, or a part of them; `inactive_identities`: inactive members. */
 export type RowCountList =
   | 'identities'
   | 'inactive_identities'
@@ -21,8 +21,8 @@ export type RowCountList =
   | 'webhook_deliveries';
 
 /**
- * A part of how many rows a list has; the total is the sum of its parts. Only the owner's triggers write it, each change to a part
- * that nobody else holds. What a row is not of, an Environment or an owner, is the nil UUID.
+ * A part of the number of rows in a list; the total is the sum of its parts. Only the owner's triggers write it; each
+ * change updates a part that no other transaction has locked. An absent Environment or owner is the nil UUID.
  */
 @Entity('row_counts')
 @Index('row_counts_of_list', ['accountId', 'list', 'environmentId', 'ownerId'])
@@ -31,7 +31,7 @@ export class RowCount {
   @Column('uuid') accountId!: string;
   @Column('text') list!: RowCountList;
   @Column('uuid') environmentId!: string;
-  /** Of deliveries the webhook, of groups the directory. */
+  /** For deliveries the webhook, for groups the directory. */
   @Column('uuid') ownerId!: string;
   @Column('bigint') value!: string;
 }

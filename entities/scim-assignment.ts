@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { RoleAssignment } from './role-assignment.js';
 
-/** An assignment that a group of a directory is the reason of: only such a one is taken away when the reason is gone. */
+/** An assignment that exists because of a directory's group: only such a one is removed when that reason ends. */
 @Entity('scim_assignments')
 @Index('scim_assignments_directory', ['directoryId'])
 @Index('scim_assignments_account', ['accountId'])

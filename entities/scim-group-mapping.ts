@@ -7,7 +7,7 @@ import { Organization } from './organization.js';
 import { Role } from './role.js';
 import { ScimGroup } from './scim-group.js';
 
-/** Whoever is in a group of a directory holds a role at a node. The group is meant by its id, or by what it is called. */
+/** Gives the members of a directory's group a role at a node. It names the group by its id or by its name. */
 @Entity('scim_group_mappings')
 @Index('scim_group_mappings_by_age', ['accountId', 'createdAt', 'id'])
 @Index('scim_group_mappings_directory', ['directoryId'])

@@ -4,7 +4,7 @@ import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
 import { ScimGroup } from './scim-group.js';
 
-/** Goes with the membership in the Environment, too. */
+/** A member of a group. It is also deleted with the membership in the Environment. */
 @Entity('scim_group_members')
 @ForeignKey(() => EnvironmentMembership, ['environmentId', 'identityId'], ['environmentId', 'identityId'], {
   name: 'scim_group_members_identity_fk',

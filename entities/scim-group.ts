@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Organization } from './organization.js';
 
-/** A group of a customer's directory. What its members may do say its mappings. */
+/** A group of a customer's directory. Its mappings say what its members may do. */
 @Entity('scim_groups')
 @Index('scim_groups_by_age', ['directoryId', 'createdAt', 'id'])
 @Index('scim_groups_display_name', ['directoryId', 'displayNameKey'])
@@ -22,13 +22,13 @@ export class ScimGroup {
   @ForeignKey(() => Organization, { name: 'scim_groups_organization_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   organizationId!: string | null;
-  /** The organization, or the Environment where there is none: never null, for the indexes. */
+  /** The organization, or the Environment if there is none: never null, for the indexes. */
   @Column('uuid') directoryId!: string;
   @Column('text') displayName!: string;
   @Column('text') displayNameKey!: string;
   @Column('text', { nullable: true }) externalId!: string | null;
   @Column('integer') version!: number;
-  /** Not fewer than there are: who leaves with their membership in the Environment is not subtracted. */
+  /** An upper bound of the number of members: the end of a membership in the Environment does not lower it. */
   @Column('integer', { default: 0 }) membersAtMost!: number;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;

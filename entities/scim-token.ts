@@ -4,7 +4,9 @@ import { Application } from './application.js';
 import { Environment } from './environment.js';
 import { Organization } from './organization.js';
 
-/** With which a customer's directory provisions people and groups by SCIM, of an Environment or of one organization in it. */
+/**
+ * The token with which a directory provisions people and groups by SCIM, in an Environment or one organization of it.
+ */
 @Entity('scim_tokens')
 @Index('scim_tokens_hash', ['tokenHash'], { unique: true })
 @Index('scim_tokens_by_age', ['accountId', 'createdAt', 'id'])

@@ -5,8 +5,8 @@ import { EnvironmentMembership } from './environment-membership.js';
 import { Organization } from './organization.js';
 
 /**
- * What a directory said of a person of an Environment whom it provisions: one directory at the most. It goes with the
- * membership. Address, names and whether they are let in are those of the Identity, and stand there.
+ * What a directory says about a person whom it provisions in an Environment; at most one directory does. It is deleted
+ * with the membership. Address, names and the active state are not here, but with the Identity.
  */
 @Entity('scim_users')
 @ForeignKey(() => EnvironmentMembership, ['environmentId', 'identityId'], ['environmentId', 'identityId'], {
@@ -29,17 +29,17 @@ export class ScimUser {
   @ForeignKey(() => Organization, { name: 'scim_users_organization_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   organizationId!: string | null;
-  /** The organization, or the Environment where there is none: never null, for the indexes. */
+  /** The organization, or the Environment if there is none: never null, for the indexes. */
   @Column('uuid') directoryId!: string;
   @Column('text') userName!: string;
   /** In lower case: `userName` is unique whatever its case (RFC 7643 §4.1.1). */
   @Column('text') userNameKey!: string;
   @Column('text', { nullable: true }) externalId!: string | null;
-  /** What has no place in the Identity, as in a SCIM User. The main one of `emails` has no value: that is the address. */
+  /** SCIM attributes without a field in the Identity. The primary one of `emails` has no value: that is the address. */
   @Column('jsonb') attributes!: object;
-  /** Whether the membership in the Environment is this directory's making, and so ends with its User. */
+  /** Whether this directory created the membership in the Environment, which then ends with its SCIM User. */
   @Column('boolean') madeMembership!: boolean;
-  /** Whether it is this directory that keeps them out, and so may let them in again. */
+  /** Whether this directory deactivated the person, and so may activate them again. */
   @Column('boolean') isSuspended!: boolean;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;

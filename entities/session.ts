@@ -4,7 +4,7 @@ import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { SsoConnection } from './sso-connection.js';
 
-/** An Identity signed in to an Environment with one browser; its id is the `sid` of the tokens. */
+/** An Identity's sign-in to an Environment with one browser; its id is the `sid` of the tokens. */
 @Entity('sessions')
 @Index('sessions_browser', ['browserHash', 'environmentId'], { unique: true, where: 'revoked_at is null' })
 @Index('sessions_identity', ['identityId', 'environmentId'])
@@ -24,32 +24,34 @@ export class Session {
   identityId!: string;
   /** Hash of the `hosted_session` cookie. One cookie serves the sessions of a browser in several Environments. */
   @Column('bytea') browserHash!: Buffer;
-  /** When its person came in by a first factor: its life is counted from there. */
+  /** When the person signed in with a first factor: the session's lifetime counts from then. */
   @Column('timestamptz') authenticatedAt!: Date;
-  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  /** When an identity provider checked it (`auth_time`); 1970 if the provider does not say, null: `authenticatedAt`. */
   @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text') acr!: string;
-  /** When a second factor was last proved in it, or a trusted device stood in for one. */
+  /** When a second factor was last proved in this session, or a trusted device replaced it. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
-  /** When a factor of the person's own was last shown in it; what an identity provider says is none. Null of a release without this. */
+  /**
+   * When the person last proved a factor of their own, not an identity provider's. Null if an older release wrote it.
+   */
   @Column('timestamptz', { nullable: true }) ownFactorAt!: Date | null;
-  /** The identity provider by which it began, or goes on since the last sign-in, if by one. */
+  /** The identity provider of the sign-in that began it, or last renewed it, if there was one. */
   @ForeignKey(() => SsoConnection, { name: 'sessions_sso_connection_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
-  /** In `sso_sessions`, where it may have gone: their session at that provider. */
+  /** The person's session at that provider, in `sso_sessions`; that row may have been deleted. */
   @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
-  /** By which it had begun, or gone on, before its person signed in to it in another way: the latest first. */
+  /** The providers of earlier sign-ins, before the person signed in to this session in another way; latest first. */
   @Column('uuid', { array: true, nullable: true }) formerSsoConnectionIds!: string[] | null;
   @Column('uuid', { array: true, nullable: true }) formerSsoSessionIds!: string[] | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;
-  /** As that of the session at the provider by which it goes on (`sso_sessions`): neither it nor its grants outlive it. */
+  /** When the provider's session behind it ends (`sso_sessions`): neither it nor its grants outlive that. */
   @Column('timestamptz', { nullable: true }) notOnOrAfter!: Date | null;
-  /** Its sign-in, and later uses to a minute where its Environment ends unused sessions; null of a release without those. */
+  /** The last use, to the minute, if unused sessions end, else the sign-in. Null if an older release wrote it. */
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) revokedAt!: Date | null;
 }

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** An RS256 key pair. It is published before it signs, and until the last token that it signed has expired. */
+/** An RS256 key pair. It is published before it signs, and stays so until the last token that it signed has expired. */
 @Entity('signing_keys')
 export class SigningKey {
   @PrimaryColumn('text') kid!: string;

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A sealed token that works once and was used, kept until it would have expired. */
+/** A used one-time sealed token, kept until it would have expired. */
 @Entity('spent_tokens')
 @Index('spent_tokens_expiry', ['expiresAt'])
 export class SpentToken {

@@ -4,7 +4,7 @@ import { Environment } from './environment.js';
 import { Organization } from './organization.js';
 import { Role } from './role.js';
 
-/** Who signs in by it: the Account's administrators, an Environment's end users, or an organization's members. */
+/** Who signs in with it: the Account's administrators, an Environment's end users, or an organization's members. */
 export const ssoScopes = ['admin', 'identity', 'organization'] as const;
 export type SsoScope = (typeof ssoScopes)[number];
 export const ssoTypes = ['saml', 'oidc'] as const;
@@ -12,7 +12,7 @@ export type SsoType = (typeof ssoTypes)[number];
 export const ssoConnectionStatuses = ['configuring', 'active', 'disabled', 'auto_disabled'] as const;
 export type SsoConnectionStatus = (typeof ssoConnectionStatuses)[number];
 
-/** An identity provider of a customer, and how one signs in by it. */
+/** A customer's identity provider, and how people sign in with it. */
 @Entity('sso_connections')
 @Index('sso_connections_of_organization', ['organizationId'], { unique: true })
 @Index('sso_connections_by_age', ['accountId', 'environmentId', 'createdAt', 'id'])
@@ -40,29 +40,29 @@ export class SsoConnection {
   @Column('text') type!: SsoType;
   @Column('text') name!: string;
   @Column('text') status!: SsoConnectionStatus;
-  /** False: made by the Account's developers, so that the organization cannot change it. */
+  /** False: the Account's developers made it, so the organization cannot change it. */
   @Column('boolean') ownedByOrganization!: boolean;
   @Column('text', { nullable: true }) samlEntityId!: string | null;
   @Column('text', { nullable: true }) samlSsoUrl!: string | null;
   @Column('text', { nullable: true }) samlSloUrl!: string | null;
-  /** One certificate in PEM, or several behind each other while the provider changes its key. */
+  /** One certificate in PEM, or several concatenated ones while the provider changes its key. */
   @Column('text', { nullable: true }) samlSigningCert!: string | null;
-  /** When it was last told by mail that these end. */
+  /** When a mail last warned that these expire. */
   @Column('timestamptz', { nullable: true }) samlCertificateWarnedAt!: Date | null;
   @Column('text', { nullable: true }) samlSignatureAlgorithm!: string | null;
   @Column('boolean', { default: true }) samlWantAssertionsSigned!: boolean;
   @Column('text', { nullable: true }) samlNameIdFormat!: string | null;
-  /** Whether answers that nobody here asked for are taken (SAML 2.0 Profiles §4.1.5). */
+  /** Whether unsolicited responses are accepted (SAML 2.0 Profiles §4.1.5). */
   @Column('boolean', { default: false }) samlAllowIdpInitiated!: boolean;
   @Column('boolean', { default: false }) forceAuthn!: boolean;
-  /** Whether whoever signs out here leaves the provider as well, where it has a place for that. */
+  /** Whether a sign-out here also signs out at the provider, if it has an endpoint for that. */
   @Column('boolean', { default: true }) singleLogoutEnabled!: boolean;
   @Column('text', { nullable: true }) oidcDiscoveryUrl!: string | null;
   @Column('text', { nullable: true }) oidcClientId!: string | null;
   @Column('text', { nullable: true }) oidcClientSecretSealed!: string | null;
   @Column('text', { array: true }) oidcScopes!: string[];
   @Column('boolean', { default: false }) jitProvisioningEnabled!: boolean;
-  /** A field of the Identity to the name of the attribute, or claim, that fills it. */
+  /** Maps a field of the Identity to the name of the attribute, or claim, that fills it. */
   @Column('jsonb', { default: {} }) attributeMapping!: Record<string, string>;
   @ForeignKey(() => Role, { name: 'sso_connections_default_role_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })

@@ -6,7 +6,7 @@ import { Organization } from './organization.js';
 export const ssoDomainStatuses = ['pending', 'verified', 'lapsed', 'failed'] as const;
 export type SsoDomainStatus = (typeof ssoDomainStatuses)[number];
 
-/** Why the latest look did not confirm a claim, or why it has ended. */
+/** Why the latest check did not confirm a claim, or why the claim has ended. */
 export const ssoDomainReasons = [
   'record_not_found',
   'record_mismatch',
@@ -18,8 +18,8 @@ export const ssoDomainReasons = [
 export type SsoDomainReason = (typeof ssoDomainReasons)[number];
 
 /**
- * Somebody says that a domain is theirs: an Account for its administrators, or an organization for its members. It is
- * `verified` for as long as the domain's zone has their token, and one of each kind at a time is.
+ * A claim that a domain belongs to an Account, for its administrators, or to an organization, for its members. It is
+ * `verified` while the domain's zone has its token; at most one claim of each kind is at a time.
  */
 @Entity('sso_domains')
 @Index('sso_domains_of_account', ['accountId', 'domain'], { unique: true, where: 'organization_id is null' })
@@ -40,7 +40,7 @@ export class SsoDomain {
   @ForeignKey(() => Account, { name: 'sso_domains_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** With the organization, or neither. */
+  /** Set together with the organization, or not at all. */
   @ForeignKey(() => Environment, { name: 'sso_domains_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   environmentId!: string | null;
@@ -49,22 +49,22 @@ export class SsoDomain {
   organizationId!: string | null;
   /** In A-labels and lower case. */
   @Column('text') domain!: string;
-  /** It is published in the zone for everybody to read, and proves nothing but that whoever claimed writes there. */
+  /** Published in the zone, where everybody can read it: it proves only that the claimant can write to the zone. */
   @Column('text') token!: string;
   @Column('text') status!: SsoDomainStatus;
   @Column('text', { nullable: true }) failureReason!: SsoDomainReason | null;
-  /** A User, an Identity or an API key; ids only, since any of them may go. */
+  /** A User, an Identity or an API key; only an id, since any of them may be deleted. */
   @Column('text') claimedByType!: 'platform_admin' | 'identity' | 'api_key';
   @Column('uuid') claimedBy!: string;
   @Column('timestamptz') createdAt!: Date;
-  /** When looking for it began, anew where a failed claim is made again. */
+  /** When the checks began; reset when a failed claim is made again. */
   @Column('timestamptz') startedAt!: Date;
-  /** When nobody looks for it any more, while it is pending or lapsed. */
+  /** When the checks end, while it is pending or lapsed. */
   @Column('timestamptz', { nullable: true }) failsAt!: Date | null;
   @Column('timestamptz', { nullable: true }) nextCheckAt!: Date | null;
   @Column('timestamptz', { nullable: true }) lastCheckedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) lastFoundAt!: Date | null;
-  /** Since when a verified one is missed. */
+  /** Since when the record of a verified claim is missing. */
   @Column('timestamptz', { nullable: true }) absentSince!: Date | null;
   @Column('timestamptz', { nullable: true }) verifiedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;

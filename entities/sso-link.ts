@@ -4,7 +4,7 @@ import { Identity } from './identity.js';
 import { SsoConnection } from './sso-connection.js';
 import { User } from './user.js';
 
-/** Who somebody at an identity provider is here: an Identity, or for administrators a User. */
+/** Links a person at an identity provider to an Identity here, or to a User for administrators. */
 @Entity('sso_links')
 @Index('sso_links_subject', ['connectionId', 'subject'], { unique: true })
 @Index('sso_links_identity', ['identityId'])

@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Organization } from './organization.js';
 
-/** One of an organization's codes for the day on which its identity provider is down. Older generations are deleted. */
+/** One of an organization's codes for when its identity provider is down. Older generations are deleted. */
 @Entity('sso_recovery_codes')
 @Index('sso_recovery_codes_code', ['organizationId', 'codeHash'], { unique: true })
 @Index('sso_recovery_codes_account', ['accountId'])
@@ -21,7 +21,7 @@ export class SsoRecoveryCode {
   organizationId!: string;
   @Column('integer') generation!: number;
   @Column('bytea') codeHash!: Buffer;
-  /** Of argon2id, with the salt of the set: a PHC string without its digest. Null: SHA-256, as sets of before have it. */
+  /** argon2id's parameters and the set's salt: a PHC string without its digest. Null: SHA-256, as in older sets. */
   @Column('text', { nullable: true }) hashParameters!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;

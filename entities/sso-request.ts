@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { SsoConnection } from './sso-connection.js';
 
-/** Somebody whom we have sent to their identity provider. One answer is taken for each. */
+/** A redirect of a person to their identity provider. Only one answer to it is accepted. */
 @Entity('sso_requests')
 @Index('sso_requests_state', ['stateHash'], { unique: true })
 @Index('sso_requests_connection', ['connectionId'])
@@ -26,20 +26,20 @@ export class SsoRequest {
   @Column('text') purpose!: 'identity' | 'admin' | 'test';
   /** Hash of the `state` or `RelayState`, which works once. */
   @Column('bytea') stateHash!: Buffer;
-  /** Hash of the cookie of the browser that was sent away. */
+  /** Hash of the cookie of the browser that was redirected. */
   @Column('bytea') browserHash!: Buffer;
-  /** Hash of what the browser that brought the answer was given; null until then, and where that is the cookie. */
+  /** Hash of the token for the browser that delivered the answer; null until then, and if the cookie serves instead. */
   @Column('bytea', { nullable: true }) delivererHash!: Buffer | null;
-  /** Of OpenID Connect, sealed: nonce and code verifier. */
+  /** For OpenID Connect, sealed: nonce and code verifier. */
   @Column('text', { nullable: true }) sealedSecrets!: string | null;
-  /** The authorization request that goes on afterwards; empty for an administrator. */
+  /** The authorization request that continues afterwards; empty for an administrator. */
   @Column('jsonb', { default: {} }) parameters!: Record<string, string>;
-  /** What the provider's checked answer said, sealed, until the browser comes for it. */
+  /** What the provider's checked answer said, sealed, until the browser fetches it. */
   @Column('text', { nullable: true }) sealedAnswer!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;
-  /** When the provider's answer came. */
+  /** When the provider's answer arrived. */
   @Column('timestamptz', { nullable: true }) answeredAt!: Date | null;
-  /** When the browser has come for it. */
+  /** When the browser fetched the answer. */
   @Column('timestamptz', { nullable: true }) completedAt!: Date | null;
 }

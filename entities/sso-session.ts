@@ -4,8 +4,8 @@ import { SsoConnection } from './sso-connection.js';
 import { SsoLink } from './sso-link.js';
 
 /**
- * The session of a person at their identity provider by which sessions here began: what it takes to end it, and to know it again.
- * Sessions name it without a foreign key, since it goes before them.
+ * A person's session at their identity provider with which sessions here began: what is needed to end it, and to
+ * recognize it. Sessions name it without a foreign key, since it may be deleted before them.
  */
 @Entity('sso_sessions')
 @Index('sso_sessions_link', ['linkId'])
@@ -20,18 +20,20 @@ export class SsoSession {
   @ForeignKey(() => SsoConnection, { name: 'sso_sessions_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   connectionId!: string;
-  /** Whose it is. Another provider behind the connection ends the links, and with them what its predecessor had begun. */
+  /**
+   * The person's link. If the connection gets another provider, the old one's links end, and with them its sessions.
+   */
   @ForeignKey(() => SsoLink, { name: 'sso_sessions_link_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   linkId!: string;
-  /** Hash of SAML's `SessionIndex`, or OpenID Connect's `sid`, where the provider names its sessions. */
+  /** Hash of SAML's `SessionIndex`, or OpenID Connect's `sid`, if the provider sends one. */
   @Column('bytea', { nullable: true }) indexHash!: Buffer | null;
-  /** What the provider is told to end it, sealed: the NameID with its SessionIndex, or the ID token. */
+  /** What is sent to the provider to end it, sealed: the NameID with its SessionIndex, or the ID token. */
   @Column('text') sealedHandle!: string;
   @Column('timestamptz') createdAt!: Date;
-  /** Since when it is over, as the provider has said itself: nothing begins by it any more. */
+  /** When the provider itself reported its end: from then on no session can begin with it. */
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
-  /** Until when the provider has it last, where it says so; null: it does not. */
+  /** When it ends according to the provider; null if the provider does not say. */
   @Column('timestamptz', { nullable: true }) notOnOrAfter!: Date | null;
   @Column('timestamptz') expiresAt!: Date;
 }

@@ -2,7 +2,7 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { SsoConnection } from './sso-connection.js';
 
-/** What signs our SAML messages to a connection's provider: its own key, so that it is no other customer's business. */
+/** The key that signs our SAML messages to a connection's provider: one per connection, so customers share none. */
 @Entity('sso_signing_keys')
 @Index('sso_signing_keys_account', ['accountId'])
 export class SsoSigningKey {
@@ -12,7 +12,7 @@ export class SsoSigningKey {
   @ForeignKey(() => Account, { name: 'sso_signing_keys_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** In PEM, signed by the key itself. */
+  /** Self-signed, in PEM. */
   @Column('text') certificate!: string;
   @Column('text') privateKeySealed!: string;
   @Column('timestamptz') createdAt!: Date;

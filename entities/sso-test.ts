@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { SsoConnection } from './sso-connection.js';
 
-/** A test sign-in by an SSO connection: its link, and until it is deleted what came of it. */
+/** A test sign-in with an SSO connection: its link and, until it is deleted, its result. */
 @Entity('sso_tests')
 @Index('sso_tests_link', ['tokenHash'], { unique: true })
 @Index('sso_tests_connection', ['connectionId'])
@@ -21,7 +21,7 @@ export class SsoTest {
   @ForeignKey(() => SsoConnection, { name: 'sso_tests_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   connectionId!: string;
-  /** Of the link, which works once. */
+  /** Hash of the link's token, which works once. */
   @Column('bytea') tokenHash!: Buffer;
   /** What the provider's checked answer said, or why it was refused, sealed. */
   @Column('text', { nullable: true }) sealedOutcome!: string | null;
@@ -29,6 +29,6 @@ export class SsoTest {
   /** When the link was used. */
   @Column('timestamptz', { nullable: true }) startedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) finishedAt!: Date | null;
-  /** When the report is shown no more. */
+  /** Until when the report is shown. */
   @Column('timestamptz') expiresAt!: Date;
 }

@@ -3,7 +3,7 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 
-/** A browser in which an Identity need not show a second factor for a while (contract §2, `trusted_device`). */
+/** A browser in which an Identity needs no second factor for a while (contract §2, `trusted_device`). */
 @Entity('trusted_devices')
 @Index('trusted_devices_device', ['deviceHash', 'environmentId', 'identityId'], { unique: true })
 @Index('trusted_devices_identity', ['identityId', 'environmentId'])

@@ -1,6 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** A master key that was the first one of some process: what it has encrypted may be anywhere. Nothing of the key can be told from it. */
+/**
+ * A master key that was some process's first: what it encrypted may be anywhere. The row reveals nothing of the key.
+ */
 @Entity('used_master_keys')
 export class UsedMasterKey {
   @PrimaryColumn('text') id!: string;

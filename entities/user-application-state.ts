@@ -4,7 +4,7 @@ import { Application } from './application.js';
 import { Environment } from './environment.js';
 import { User } from './user.js';
 
-/** Which Environment of an Application an admin looked at last. */
+/** The Environment of an Application that an admin last looked at. */
 @Entity('user_application_states')
 @Index('user_application_states_application', ['applicationId'])
 @Index('user_application_states_environment', ['environmentId'])

@@ -20,9 +20,9 @@ export class UserMfaFactor {
   @Column('text') label!: string;
   /** TOTP: the sealed shared secret. */
   @Column('text', { nullable: true }) secret!: string | null;
-  /** TOTP: the last time step that was used, in text (bigint); none up to it is accepted again (RFC 6238 §5.2). */
+  /** TOTP: the last used time step, as text (bigint); no step up to it is accepted again (RFC 6238 §5.2). */
   @Column('bigint', { nullable: true }) lastUsedStep!: string | null;
-  /** WebAuthn Level 3 §4: credential id, COSE public key, signature counter, and how the authenticator is reached. */
+  /** WebAuthn Level 3 §4: credential id, COSE public key, signature counter, and the authenticator's transports. */
   @Column('bytea', { nullable: true }) credentialId!: Buffer | null;
   @Column('bytea', { nullable: true }) publicKey!: Buffer | null;
   @Column('bigint', { nullable: true }) signCount!: string | null;

@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { User } from './user.js';
 
-/** One of a platform admin's codes for the day on which all factors are lost. Older generations are deleted. */
+/** One of the codes with which a platform admin who has lost all factors can sign in. Older generations are deleted. */
 @Entity('user_recovery_codes')
 @Index('user_recovery_codes_code', ['userId', 'codeHash'], { unique: true })
 export class UserRecoveryCode {
@@ -11,7 +11,7 @@ export class UserRecoveryCode {
   userId!: string;
   @Column('integer') generation!: number;
   @Column('bytea') codeHash!: Buffer;
-  /** Of argon2id, with the salt of the set: a PHC string without its digest. Null: SHA-256, as sets of before have it. */
+  /** argon2id's parameters and the set's salt: a PHC string without its digest. Null: SHA-256, as in older sets. */
   @Column('text', { nullable: true }) hashParameters!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;

@@ -16,7 +16,7 @@ export class UserSession {
   @ForeignKey(() => User, { name: 'user_sessions_user_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   userId!: string;
-  /** The Account and Application that its tokens are bound to; none for a user without an Account. */
+  /** The Account and Application to which its tokens are bound; null for a user without an Account. */
   @ForeignKey(() => Account, { name: 'user_sessions_account_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   accountId!: string | null;
@@ -24,15 +24,15 @@ export class UserSession {
   @Column('uuid', { nullable: true })
   applicationId!: string | null;
   @Column('timestamptz') authenticatedAt!: Date;
-  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  /** When an identity provider checked it (`auth_time`); 1970 if the provider does not say, null: `authenticatedAt`. */
   @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text', { default: 'urn:gatehouse:aal1' }) acr!: string;
-  /** The identity provider by which it began, if it did. */
+  /** The identity provider with which it began, if any. */
   @ForeignKey(() => SsoConnection, { name: 'user_sessions_sso_connection_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
-  /** In `sso_sessions`, where it may have gone: their session at that provider. */
+  /** The person's session at that provider, in `sso_sessions`; that row may have been deleted. */
   @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;

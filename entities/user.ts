@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A platform admin: a person who operates Accounts. Global by email address. */
+/** A platform admin: a person who operates Accounts. The address is unique across all Accounts. */
 @Entity('users')
 @Index('users_email', ['email'], { unique: true })
 export class User {

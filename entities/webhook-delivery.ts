@@ -21,26 +21,28 @@ export class WebhookDelivery {
   @ForeignKey(() => Account, { name: 'webhook_deliveries_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** Of the subscription; null where that is the Account's. */
+  /** The subscription's Environment; null if the subscription is the Account's. */
   @ForeignKey(() => Environment, { name: 'webhook_deliveries_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   environmentId!: string | null;
-  /** Without a foreign key: deleting a subscription does not wait for a month of its deliveries, which housekeeping takes. */
+  /** No foreign key: a subscription is deleted without a month of its deliveries, which housekeeping deletes. */
   @Column('uuid') webhookId!: string;
   @Column('uuid') eventId!: string;
   @Column('text') eventType!: string;
-  /** The JSON that is sent, to the byte: it is signed, and the same at every attempt. */
+  /** The exact bytes of the JSON that is sent: they are signed, and the same at every attempt. */
   @Column('text') body!: string;
   @Column('text') status!: WebhookDeliveryStatus;
-  /** Why it failed or was cancelled, as a code: `attempts_exhausted`, `webhook_gone`, `webhook_disabled`, `cancelled_by_operator`… */
+  /**
+   * Why it failed or was cancelled: `attempts_exhausted`, `webhook_gone`, `webhook_disabled`, `cancelled_by_operator`…
+   */
   @Column('text', { nullable: true }) endedReason!: string | null;
-  /** Over all runs of its process. */
+  /** Across all runs of its process. */
   @Column('integer') attemptCount!: number;
-  /** When the next attempt is due; null once it has ended, and while the process has not said. */
+  /** When the next attempt is due; null once it has ended, and until the process has set it. */
   @Column('timestamptz', { nullable: true }) nextAttemptAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;
-  /** When somebody has had it attempted anew: what had stopped it before does so no longer (`WebhookStop`). */
+  /** When somebody had it retried: an earlier stop no longer applies (`WebhookStop`). */
   @Column('timestamptz', { nullable: true }) retriedAt!: Date | null;
-  /** When it ended, in whichever status. */
+  /** When it ended, whatever its status. */
   @Column('timestamptz', { nullable: true }) settledAt!: Date | null;
 }

@@ -2,13 +2,13 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Webhook } from './webhook.js';
 
 /**
- * A type that an active subscription wants, `*` for all; there are none of one that is switched off. With the scope's id in
- * front, whether anybody wants an event is one look into an index, which every event can afford.
+ * An event type that an active subscription wants, `*` for all; a subscription that is switched off has none. The
+ * scope's id comes first, so one index look-up, cheap enough for every event, says whether anybody wants it.
  */
 @Entity('webhook_routes')
 @Index('webhook_routes_webhook', ['webhookId'])
 export class WebhookRoute {
-  /** Of the Environment, or of the Account where the subscription is the Account's. */
+  /** The id of the Environment, or of the Account if the subscription is the Account's. */
   @PrimaryColumn('uuid') scopeId!: string;
   @PrimaryColumn('text') eventType!: string;
   @ForeignKey(() => Webhook, { name: 'webhook_routes_webhook_fk', onDelete: 'CASCADE' })

@@ -5,8 +5,8 @@ import { Environment } from './environment.js';
 export type WebhookStopReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone';
 
 /**
- * A subscription was switched off or deleted: what waited for it then has ended, and housekeeping writes that into the deliveries,
- * of which there may be hundreds of thousands. There is one for as long as that takes.
+ * Records that a subscription was switched off or deleted: the deliveries that waited then have ended. Housekeeping
+ * writes that into them, possibly hundreds of thousands, and then deletes this row.
  */
 @Entity('webhook_stops')
 @Index('webhook_stops_webhook', ['webhookId', 'stoppedAt'])
@@ -21,9 +21,9 @@ export class WebhookStop {
   @ForeignKey(() => Environment, { name: 'webhook_stops_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   environmentId!: string | null;
-  /** Without a foreign key, as the deliveries: it may be deleted. */
+  /** No foreign key, like the deliveries: the subscription may be deleted. */
   @Column('uuid') webhookId!: string;
   @Column('text') reason!: WebhookStopReason;
-  /** By the database's clock, as deliveries have it. */
+  /** By the database's clock, like the deliveries' times. */
   @Column('timestamptz') stoppedAt!: Date;
 }

@@ -3,10 +3,10 @@ import { Account } from './account.js';
 import { Application } from './application.js';
 import { Environment } from './environment.js';
 
-/** Why the service itself switched one off: its receiver answered 410, or nothing but failures for days. */
+/** Why the service itself switched a subscription off: its receiver answered 410, or only failed for days. */
 export type WebhookDisabledReason = 'gone' | 'failing';
 
-/** A subscription to events: of an Environment, or of the whole Account. */
+/** A subscription to the events of an Environment, or of the whole Account. */
 @Entity('webhooks')
 @Index('webhooks_by_age', ['environmentId', 'createdAt', 'id'])
 @Index('webhooks_account', ['accountId', 'createdAt', 'id'])
@@ -22,7 +22,7 @@ export class Webhook {
   @ForeignKey(() => Account, { name: 'webhooks_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  /** Null, as the Environment is, for a subscription of the Account. */
+  /** Null, like the Environment, for a subscription of the Account. */
   @ForeignKey(() => Application, { name: 'webhooks_application_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   applicationId!: string | null;
@@ -31,17 +31,17 @@ export class Webhook {
   environmentId!: string | null;
   @Column('text') url!: string;
   @Column('text', { nullable: true }) description!: string | null;
-  /** Names of types, or `*` alone. */
+  /** Event types, or `*` alone. */
   @Column('text', { array: true }) eventTypes!: string[];
   @Column('boolean') isActive!: boolean;
-  /** Null while active, and where somebody switched it off. */
+  /** Null while active, or if a person switched it off. */
   @Column('text', { nullable: true }) disabledReason!: WebhookDisabledReason | null;
   /** Sealed: `whsec_` and 32 bytes in base64 (Standard Webhooks). */
   @Column('text') secret!: string;
-  /** Sealed; from before the last rotation, and until when it signs beside the new one. */
+  /** Sealed; the secret from before the last rotation, and until when it signs in addition to the new one. */
   @Column('text', { nullable: true }) previousSecret!: string | null;
   @Column('timestamptz', { nullable: true }) previousSecretUntil!: Date | null;
-  /** When the first of the failures was since which nothing has succeeded; null: the last attempt succeeded, or none was made. */
+  /** When the current series of failures began; null if the last attempt succeeded, or none was made. */
   @Column('timestamptz', { nullable: true }) failingSince!: Date | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;

@@ -1,6 +1,6 @@
 import type { Demo } from './demo.js';
 
-/** What a person reads when everything is up. */
+/** Returns the text that a person reads when everything is running. */
 export function announce(demo: Demo): string {
   return `
   Gatehouse is ready.

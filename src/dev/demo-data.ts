@@ -24,7 +24,7 @@ import type { DevSecrets } from './secrets.js';
 const applicationName = 'Acme Portal';
 export const demoAdmin = 'admin@acme.example';
 export const demoIdentities = ['ana@acme.example', 'ben@acme.example'];
-/** The example relying party; a loopback address may vary its port (RFC 8252 §7.3). */
+/** The redirect URI of the example relying party; a loopback address may vary its port (RFC 8252 §7.3). */
 export const demoRedirectUri = 'http://127.0.0.1:3001/callback';
 
 export interface DemoData {
@@ -37,8 +37,8 @@ export interface DemoData {
 }
 
 /**
- * An Account to try things with, made through the same rules as any other. What is there already is kept.
- * @param keptApiKey of an earlier start: the database holds only its hash.
+ * Makes an Account to try things with, by the same rules as any other. It keeps what exists already.
+ * @param keptApiKey the key of an earlier start: the database holds only its hash
  */
 export async function prepareDemoData(
   databaseUrl: string,
@@ -74,7 +74,7 @@ const findDemo = (db: Db) =>
     if (!membership) return null;
     const account = await tx.findOneByOrFail(Account, { id: membership.accountId });
     const ofAccount = { where: { accountId: account.id }, order: { createdAt: 'asc' } } as const;
-    // A person who tried deleting them finds new ones.
+    // Replaces an Application or Environment that somebody deleted as a test.
     const application =
       (await tx.findOne(Application, ofAccount)) ??
       (await addApplication(tx, { accountId: account.id, name: applicationName, now: now() })).application;

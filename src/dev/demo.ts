@@ -5,18 +5,18 @@ import type { Parts } from './parts.js';
 import type { RunningProcesses } from './processes.js';
 import type { DevSecrets } from './secrets.js';
 
-/** What `demo.json` holds (contract §9), for scripts and tests that drive a development installation. */
+/** The contents of `demo.json` (contract §9), for scripts and tests that drive a development installation. */
 export type DemoFile = ReturnType<typeof demoOf>;
 export type Demo = DemoFile & { file: string };
 
-/** Makes the demo data, with the API key of an earlier start where there was one. */
+/** Makes the demo data, with the API key of an earlier start if there was one. */
 export async function seedDemo(config: Config, { databaseUrl }: Parts, secrets: DevSecrets): Promise<DemoData> {
   const earlier = await readFile(config.demoFile, 'utf8').catch(() => null);
   const { api_key: keptApiKey = null } = earlier ? (JSON.parse(earlier) as { api_key?: string }) : {};
   return prepareDemoData(databaseUrl, secrets, keptApiKey);
 }
 
-/** Writes `demo.json`, readable by its owner only; it appears whole, when everything else is ready. */
+/** Writes `demo.json`, readable only by its owner. The file appears at once with all its contents. */
 export async function writeDemo(config: Config, demo: DemoFile): Promise<Demo> {
   const draft = `${config.demoFile}.draft`;
   await writeFile(draft, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
@@ -53,7 +53,7 @@ export function demoOf(
   };
 }
 
-// Its answer goes to the example relying party, which finds no sign-in of its own and asks again: single sign-on at work.
+// The answer goes to the example relying party, which has not started this sign-in and starts its own: single sign-on.
 function signInUrl(baseUrl: string, clientId: string, relyingPartyUrl: string): string {
   const query = new URLSearchParams({
     client_id: clientId,
@@ -61,7 +61,7 @@ function signInUrl(baseUrl: string, clientId: string, relyingPartyUrl: string): 
     response_type: 'code',
     scope: 'openid profile email',
     state: 'demo',
-    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', // of RFC 7636, appendix B
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', // from RFC 7636, appendix B
     code_challenge_method: 'S256',
   });
   return `${baseUrl}/oauth/authorize?${query}`;

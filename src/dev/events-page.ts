@@ -29,7 +29,7 @@ const onlyAudit = `
 |---|---|---|---|---|
 `;
 
-/** The page of every type of event, \`docs/events.md\`. */
+/** Returns the page of all event types, `docs/events.md`. */
 export function eventsPage(): string {
   const all = Object.entries(eventCatalogue) as [EventAction, EventKind][];
   const told = all.filter(([action]) => isDomainEvent(action)).toSorted(byName);

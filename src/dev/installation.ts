@@ -10,8 +10,8 @@ import { keptSecrets } from './secrets.js';
 import { createStops } from './stops.js';
 
 /**
- * Runs a whole installation on this machine until a signal, or the end of a part of it.
- * @param folder below the data folder, for one that shares nothing with what `npm start` has there
+ * Runs a whole installation on this machine until a signal, or until one of its parts ends.
+ * @param folder a folder below the data folder, for an installation that shares nothing with that of `npm start`
  */
 export async function runInstallation(
   configured: Config,

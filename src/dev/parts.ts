@@ -12,7 +12,7 @@ import { StartError } from '../platform/start-error.js';
 import type { DevSecrets } from './secrets.js';
 import type { Stops } from './stops.js';
 
-/** Where PostgreSQL, Temporal and the inbox are, embedded here or configured elsewhere. */
+/** The addresses of PostgreSQL, Temporal and the inbox, embedded here or configured elsewhere. */
 export interface Parts {
   ownerUrl: string;
   databaseUrl: string;
@@ -27,15 +27,15 @@ export interface Starting {
   say(line: string): void;
 }
 
-/** What an installation on this machine is made of. */
+/** The composition of an installation on this machine. */
 export interface Layout {
-  /** Temporal: its development server, or one that keeps everything in the PostgreSQL that the service has, too. */
+  /** Temporal's development server, or a server that stores its data in the service's PostgreSQL. */
   temporal: 'dev server' | 'on PostgreSQL';
-  /** How many apis and workers there are of each. */
+  /** How many apis, and how many workers, there are. */
   copies: number;
 }
 
-/** Starts what is not configured, side by side where they do not need each other. */
+/** Starts the parts that are not configured, in parallel unless one needs another. */
 export async function startParts(
   config: Config,
   secrets: DevSecrets,

@@ -11,7 +11,7 @@ import type { DevSecrets } from './secrets.js';
 
 export interface RunningProcesses {
   baseUrl: string;
-  /** Where each api is, the first one at `baseUrl` unless that was configured. What a load balancer would hide. */
+  /** The URL of each api; the first one is `baseUrl` unless that was configured. A load balancer would hide these. */
   apiUrls: string[];
   relyingPartyUrl: string;
 }
@@ -19,7 +19,7 @@ export interface RunningProcesses {
 const relyingPartyPort = 3001;
 const readyWithinMs = 60_000;
 
-/** What processes of one installation are told alike, and a client of it. */
+/** What all processes of an installation share, and the client of the example. */
 interface Installed {
   parts: Parts;
   secrets: DevSecrets;
@@ -27,8 +27,8 @@ interface Installed {
 }
 
 /**
- * Starts pairs of api and worker, and the example relying party, as processes of their own, as they run in production. All apis
- * have one issuer.
+ * Starts pairs of api and worker, and the example relying party, each as a separate process, as in production. All apis
+ * have the same issuer.
  */
 export async function startProcesses(
   config: Config,
@@ -43,7 +43,7 @@ export async function startProcesses(
   return { baseUrl, apiUrls, relyingPartyUrl: await startRelyingParty(baseUrl, installed.clientId, starting) };
 }
 
-/** @param first where the first api is, for a further one @returns where the api is, once it can serve */
+/** Starts a pair. @param first the first api's URL, for a further pair @returns the api's URL, once it is ready */
 async function startPair(
   config: Config,
   { parts, secrets }: Installed,
@@ -63,7 +63,7 @@ async function startPair(
       SMTP_URL: parts.smtpUrl,
       MASTER_KEYS: process.env.MASTER_KEYS ?? secrets.masterKeys,
       METRICS_PORT: String(ports.metrics),
-      LOG_LEVEL: ['debug', 'trace'].find((level) => level === process.env.LOG_LEVEL) ?? 'info', // for what they announce
+      LOG_LEVEL: ['debug', 'trace'].find((level) => level === process.env.LOG_LEVEL) ?? 'info', // they announce at info
     };
     const pair = await Promise.all([
       startLogging('worker', ['--max-old-space-size=192', '--max-semi-space-size=4'], env, starting),
@@ -74,14 +74,14 @@ async function startPair(
       return url;
     } catch (error) {
       for (const { stop, forget } of pair) await stop().then(forget);
-      // Another start at the same moment found the same ports free, and was quicker.
+      // Another start at the same moment found the same ports free, and took them first.
       const taken = await Promise.all([ports.api, ports.metrics, ports.metrics + 1].map(portInUse));
       if (attempt === 5 || starting.stops.signalled || !taken.includes(true)) throw error;
     }
   }
 }
 
-/** @param isFurther whether what is configured belongs to another one, so that the next free ones are taken */
+/** @param isFurther whether another pair has the configured ports, so that this one gets the next free ports */
 async function choosePorts(
   { listen, metricsPort }: Config,
   isFurther: boolean,
@@ -90,12 +90,14 @@ async function choosePorts(
   if (!process.env.METRICS_PORT || (isFurther && metricsPort !== 0))
     return { api, metrics: await freePair(metricsPort, api) };
   if (metricsPort === 0) return { api, metrics: 0 };
-  // The worker uses the next one.
+  // The worker uses the next port.
   await configuredPort(metricsPort + 1, 'METRICS_PORT + 1');
   return { api, metrics: await configuredPort(metricsPort, 'METRICS_PORT') };
 }
 
-/** What each logs once it listens: whoever answers at its port before may be a stranger who was quicker to take it. */
+/**
+ * What each logs once it listens: an earlier answer at its port may come from another program that took the port first.
+ */
 const announcements = { api: 'listening', worker: 'started' };
 
 async function startLogging(
@@ -114,7 +116,7 @@ async function startLogging(
   return { ...child, isListening: () => isListening };
 }
 
-/** A line of a log; one of something else has neither, and is shown. */
+/** Parses a line of a log; any other line has neither field, and is shown. */
 function entryOf(line: string): { level?: number; msg?: string } {
   try {
     return JSON.parse(line);

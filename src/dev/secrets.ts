@@ -3,15 +3,17 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface DevSecrets {
-  /** As `MASTER_KEYS`. */
+  /** In the form of `MASTER_KEYS`. */
   masterKeys: string;
-  /** Of the service's role in the embedded PostgreSQL. */
+  /** The password of the service's role in the embedded PostgreSQL. */
   servicePassword: string;
   adminPassword: string;
   identityPassword: string;
 }
 
-/** Secrets of a development installation: made once, kept in the data folder, readable by its owner only. */
+/**
+ * Returns the secrets of a development installation: made once, kept in the data folder, readable only by its owner.
+ */
 export async function keptSecrets(dataDir: string): Promise<DevSecrets> {
   const file = join(dataDir, 'secrets.json');
   const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -6,15 +6,15 @@ interface Stoppable {
 
 export interface Stops {
   /**
-   * Remembers a part, to be stopped before those that were started earlier. Its own end is the end of all.
-   * @returns what forgets it again, once it has ended
+   * Adds a part, which is stopped before all that were started earlier. If it ends by itself, everything is stopped.
+   * @returns a function that removes the part again, once it has ended
    */
   add(part: Stoppable): () => void;
-  /** Whether somebody has asked for the end, so that whatever fails now is no news. */
+  /** Whether a signal has asked for the end, so that failures from then on are expected. */
   readonly signalled: boolean;
-  /** Stops everything, last started first. Safe to call twice. */
+  /** Stops everything, the last started first. Safe to call twice. */
   all(): Promise<void>;
-  /** From now on a signal, or the death of a part, stops everything and ends this process. */
+  /** From now on, the end of a part, like a signal, stops everything and ends this process. */
   untilSignalled(): void;
 }
 
@@ -32,7 +32,7 @@ export function createStops(): Stops {
     await all();
     process.exit(code);
   };
-  // While it still prepares, a signal must not leave children behind either.
+  // Registered at once: a signal during the start must not leave children behind either.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       signalled = true;

@@ -82,7 +82,7 @@ interface IdentityInviteMail {
   first_name: string;
   /** What the person is invited to: the application, the Account or the organization. */
   place_name: string;
-  /** Who asks: a person's name, or the Account's. */
+  /** Who invites: a person's name, or the Account's. */
   inviter: string;
   link: string;
   expires_at_text: string;
@@ -100,7 +100,7 @@ interface RoleWindowMail {
 interface AdministratorInviteMail {
   first_name: string;
   account_name: string;
-  /** Who asks: a person's name, or the Account's. */
+  /** Who invites: a person's name, or the Account's. */
   inviter: string;
   role: string;
   link: string;
