@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Tables whose rows belong to an Account, and those whose rows belong to one of its Environments. */
+/** Tables whose rows belong to an Account, then those whose rows belong to one of its Environments. */
 const ofAccount = [
   'administrator_roles',
   'applications',
@@ -21,7 +21,7 @@ const ofEnvironment = [
   'oauth_clients',
   'sessions',
 ];
-/** Found by a secret, or kept by the service for itself: no tenant's transaction ever needs to see them. */
+/** Tables that are read by a secret, or only by the service itself: no tenant's transaction ever needs their rows. */
 const ofTheService = [
   'account_intents',
   'client_assertions',
@@ -34,7 +34,7 @@ const ofTheService = [
   'user_sessions',
 ];
 
-/** The second lock: even a query that forgot its scope sees one tenant's rows, or none (architecture, "Data"). */
+/** The second barrier: even a query without its scope sees only one tenant's rows, or none (architecture, "Data"). */
 export class RowLevelSecurity1763700000001 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`
@@ -61,7 +61,7 @@ create function gatehouse_environment_id() returns uuid language sql stable
       'tenant',
       `using (${system} or exists (select from memberships where user_id = users.id and ${account}))`,
     );
-    // A tenant's transaction may queue its mails and workflows, and never reads anyone's.
+    // A tenant's transaction may queue mails and workflows, but never read any.
     for (const table of ['outbox', 'emails']) {
       await policy(table, 'service', `using (${system})`);
       await db.query(`create policy enqueue on ${table} for insert with check (true)`);

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * citext's operators are not leakproof, so PostgreSQL never uses an index on an address for somebody whom row-level
- * security binds: each sign-in would read every Identity of the Account. These functions run as the owner of the tables and
- * give away an id only; the row behind it is still guarded. Their cost keeps a plan from calling them for each row.
+ * citext's operators are not leakproof, so PostgreSQL never uses an index on an address for a role under row-level
+ * security: each sign-in would read every Identity of the Account. These functions run as the owner of the tables and
+ * return only an id; the row behind it stays protected. Their cost keeps a plan from calling them for each row.
  */
 export class LookUpsByAddress1763700000002 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

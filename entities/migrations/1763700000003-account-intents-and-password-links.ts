@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class AccountIntentsAndPasswordLinks1763700000003 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
-    // The defaults are for rows of the release before, and go again at once.
+    // The defaults are for existing rows, and are dropped again at once.
     await db.query(`
 alter table account_intents
   add column account_slug text,

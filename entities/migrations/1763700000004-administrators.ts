@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Custom administrator roles, roles that count in parts of an Account only, and invites to an Account. */
+/** Custom administrator roles, roles that apply only in parts of an Account, and invites to an Account. */
 export class Administrators1763700000004 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
-    // The default lets the release before this one go on inserting while both run.
+    // The default lets the previous release go on inserting while both run.
     await db.query(`
 alter table administrator_roles
   add column description text,

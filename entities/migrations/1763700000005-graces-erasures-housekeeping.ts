@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Graces for MFA, erasures of identities, and what housekeeping and the reconciler find their rows by. */
+/**
+ * MFA grace periods, erasures of Identities, and the indexes by which housekeeping and the reconciler find their rows.
+ */
 export class GracesErasuresHousekeeping1763700000005 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`
@@ -45,7 +47,7 @@ create index erasures_running on erasures (id) where status = 'running';
 alter table erasures enable row level security;
 create policy tenant on erasures using ((select gatehouse_is_system()) or account_id = (select gatehouse_account_id()));
 `);
-    // A redeemed code goes with its grant, which is found by the session; by its expiry only one that nobody redeemed.
+    // A redeemed code is deleted with its grant, found by the session; only an unredeemed one is found by its expiry.
     await db.query(`
 drop index authorization_codes_expiry;
 create index authorization_codes_expiry on authorization_codes (expires_at) where grant_id is null;

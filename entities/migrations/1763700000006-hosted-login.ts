@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Second factors, emailed codes, sign-ins under way, trusted devices, and the settings that decide over them. */
+/** Second factors, emailed codes, pending sign-ins, trusted devices, and the settings for them. */
 export class HostedLogin1763700000006 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

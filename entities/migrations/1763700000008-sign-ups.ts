@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Self sign-up: how many a day, and the links that are mailed to end users. */
+/** Self sign-up: the count per day, and the links that are mailed to end users. */
 export class SignUps1763700000008 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

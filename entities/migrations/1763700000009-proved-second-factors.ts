@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What a waiting sign-in has proved so far, beyond its first factor. */
+/** What a pending sign-in has proved so far, in addition to its first factor. */
 export class ProvedSecondFactors1763700000009 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

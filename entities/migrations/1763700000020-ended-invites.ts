@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** By which housekeeping finds the invites that have served their time. */
+/** The index by which housekeeping finds the invites that it may delete. */
 export class EndedInvites1763700000020 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(

@@ -5,7 +5,7 @@ const tenant = `using ((select gatehouse_is_system()) or (account_id = (select g
 const protect = (table: string) =>
   `alter table ${table} enable row level security; create policy tenant on ${table} ${tenant};`;
 
-/** The tree of an Environment, and who may do what at which of its nodes. */
+/** The tree of an Environment, and the roles and permissions at its nodes. */
 export class HierarchyAndAccess1763700000030 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('create extension if not exists btree_gist; create extension if not exists pg_trgm;');
@@ -169,7 +169,9 @@ const organization = {
 };
 const unit = { ...organization, key: 'unit', name: 'Unit', allowed_parents: ['organization', 'unit'] };
 
-/** Environments from before get what new ones start with (`domain/hierarchy/seed`, `domain/access/seed` as of this day). */
+/**
+ * Gives existing Environments what new ones start with (`domain/hierarchy/seed`, `domain/access/seed` as of this day).
+ */
 async function seedExisting(db: QueryRunner): Promise<void> {
   await db.query(
     `insert into node_type_schemas (environment_id, account_id, version, max_depth, node_types, updated_at)

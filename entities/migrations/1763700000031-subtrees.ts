@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What stands below some nodes is found by the index on their paths, whose operators are not leakproof, so PostgreSQL
- * never uses it for somebody whom row-level security binds. The function runs as the owner of the tables and gives away ids
- * only, of the Account and Environment that it is told; the rows behind them are still guarded.
+ * Finds the nodes below some nodes by the index on their paths. Its operators are not leakproof, so PostgreSQL never
+ * uses it for a role under row-level security. The function runs as the owner of the tables and returns only ids, of
+ * the given Account and Environment; the rows behind them stay protected.
  */
 export class Subtrees1763700000031 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

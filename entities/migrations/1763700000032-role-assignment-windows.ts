@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What was told already of the windows of role assignments; those that are there and have a bound ahead begin now. */
+/** Which events of role assignments' windows were recorded; existing assignments with a future bound begin now. */
 export class RoleAssignmentWindows1763700000032 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

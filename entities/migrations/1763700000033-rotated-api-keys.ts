@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A rotated key's old secret works on for a while, so that its users can change over. */
+/** The old secret of a rotated key stays valid for a while, so that its users can switch to the new one. */
 export class RotatedApiKeys1763700000033 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

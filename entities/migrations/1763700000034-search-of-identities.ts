@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * `ilike` is not leakproof, so PostgreSQL never uses the trigrams for somebody whom row-level security binds. The function
- * runs as the owner of the tables and gives away ids only, of the Account and Environment that it is told; the rows behind
- * them are still guarded. "first last" is found too, since what is searched is one text.
+ * `ilike` is not leakproof, so PostgreSQL never uses the trigram index for a role under row-level security. The
+ * function runs as the owner of the tables and returns only ids, of the given Account and Environment; the rows behind
+ * them stay protected. "first last" is found too, since one text is searched.
  */
 export class SearchOfIdentities1763700000034 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

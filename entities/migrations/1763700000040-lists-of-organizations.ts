@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Organizations are listed and searched without reading the other nodes of a tree. The search is a function for the reasons
- * of `1763700000034-search-of-identities`. No name holds a line break, so nothing is found across name and slug.
+ * Lists and searches organizations without reading the other nodes of a tree. The search is a function for the reasons
+ * of `1763700000034-search-of-identities`. No name has a line break, so no match spans name and slug.
  */
 export class ListsOfOrganizations1763700000040 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What a client was given for one organization. No foreign key: what outlives its organization is refused, as what outlives a
- * membership is, and deleting one writes no grants.
+ * The organization of a client's codes and grants. No foreign key: those that outlive their organization are refused,
+ * like those that outlive a membership, and deleting an organization writes no grants.
  */
 export class SignInToOrganizations1763700000041 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Invites of end users: into an Environment, an Account's directory, or an organization. */
+/** Invites of end users to an Environment, an Account's directory, or an organization. */
 export class IdentityInvites1763700000042 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

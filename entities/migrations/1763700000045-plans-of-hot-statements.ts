@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A search was planned anew each time, for longer than it ran: PostgreSQL took the plan for the pattern at hand for a little
- * cheaper. A decision asks of each node above its own whether it is inactive; hardly any is, so an index of those alone
- * answers without a look at the others (docs/decisions/0025).
+ * Forces a generic plan for searches: PostgreSQL considered the plan for each pattern a little cheaper, and planned
+ * each time for longer than the search ran. A decision checks whether any node above its own is inactive; hardly any
+ * is, so an index of only the inactive ones answers without reading the others (docs/decisions/0025).
  */
 export class PlansOfHotStatements1763700000045 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

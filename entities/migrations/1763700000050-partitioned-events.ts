@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What the partitions of the new table have beside those of `events_history`, made there before the table is swapped in. */
+/**
+ * Indexes that the new table's partitions have but `events_history` lacks; they are built before the table is swapped
+ * in.
+ */
 const indexes = {
   events_pkey: 'unique index %name on events (id, created_at)',
   events_environment: 'index %name on events (environment_id, created_at, id)',
@@ -11,9 +14,9 @@ const indexes = {
 };
 
 /**
- * Events by month (docs/decisions/0027), so that years of rows do not slow today's and go by dropping a table. Rows that are
- * there stay where they are: their table becomes the partition of everything up to the next month, without being copied.
- * What takes long on it happens before, while the service goes on writing.
+ * Partitions events by month (docs/decisions/0027), so that years of rows do not slow down new ones and are deleted by
+ * dropping a table. Existing rows are not copied: their table becomes the partition of everything up to the next month.
+ * Its slow preparation happens before, while the service goes on writing.
  */
 export class PartitionedEvents1763700000050 implements MigrationInterface {
   transaction = false;
@@ -37,7 +40,9 @@ export class PartitionedEvents1763700000050 implements MigrationInterface {
     }
   }
 
-  /** So that attaching it later neither reads nor indexes it. Can be repeated where it was interrupted. */
+  /**
+   * Prepares the table so that attaching it later neither reads nor indexes it. Safe to repeat after an interruption.
+   */
   private async prepareHistory(db: QueryRunner, until: string): Promise<void> {
     await db.query(`alter table events drop constraint if exists events_history;
       alter table events add constraint events_history check (created_at is not null and created_at < '${until}') not valid`);

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Counts of settled events, marks that tell transactions from moments, and what makes and drops the months
+ * Counts of settled events, marks that map transactions to times, and the functions that create and drop months
  * (docs/decisions/0027). The functions run as the owner: the service itself can neither change nor delete an event.
  */
 export class KeepingOfEvents1763700000051 implements MigrationInterface {

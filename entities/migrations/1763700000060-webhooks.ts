@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Subscriptions, what they want, the events that wait to be told, and what became of each (docs/decisions/0028). */
+/** Webhook subscriptions, their event types, the queue of events, and the deliveries (docs/decisions/0028). */
 export class Webhooks1763700000060 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(subscriptions);

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Queues an event that a subscription may want, and rings where nothing waits (docs/decisions/0028). Messages of the outbox
- * about deliveries get an index of their own: a thousand of them are passed by what starts a sign-up.
+ * Queues an event that a subscription may want, and notifies if the queue was empty (docs/decisions/0028). The outbox's
+ * messages about deliveries get an index of their own, so that a message that starts a sign-up overtakes a thousand.
  */
 export class WebhookFanOut1763700000061 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Who gets a mail that goes to several people; the subject of the others tells by itself. */
+/** The recipient of a mail whose subject belongs to several people; for other mails the subject determines it. */
 export class RecipientsOfEmails1763700000062 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table emails add column recipient_id uuid');

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * A counter's row was held from its change to the end of the commit, so that all who were made in an Environment were written
- * to disk one after the other (docs/decisions/0025). Changes that come in number go to one of a few rows beside it; the
- * total is the sum. The pages have room, since a row that is changed all the time had better stay on its page.
+ * A counter's row is locked from its change until the commit, so all new Identities of an Environment were written to
+ * disk one after the other (docs/decisions/0025). Frequent changes now update one of a few additional rows; the total
+ * is the sum. The pages have free space, so that updates of these rows can stay on their page.
  */
 export class StripedCounters1763700000063 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Claims of domains, by Accounts and by organizations; two unique indexes settle who holds one (docs/decisions/0034). */
+/**
+ * Claims of domains by Accounts and by organizations; two unique indexes decide who holds one (docs/decisions/0034).
+ */
 export class SsoDomains1763700000066 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Which nodes an Environment has (docs/decisions/0033). All that there are could have any, and go on so. */
+/** Which nodes an Environment may have (docs/decisions/0033). Existing Environments could have any, and still can. */
 export class AccessModels1763700000067 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Identity providers of customers, who was sent to one, and who its people are here; what a session began with. */
+/** Customers' identity providers, the redirects to them, the links of their people, and the provider of a session. */
 export class SsoConnections1763700000070 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

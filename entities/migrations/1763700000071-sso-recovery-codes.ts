@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Codes of organizations for the day on which their identity provider is down. */
+/** Codes of organizations for when their identity provider is down. */
 export class SsoRecoveryCodes1763700000071 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

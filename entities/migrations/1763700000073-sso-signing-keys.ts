@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The keys that sign our SAML messages, one for each connection that has sent somebody away. */
+/** The keys that sign our SAML messages, one for each connection that has redirected somebody to its provider. */
 export class SsoSigningKeys1763700000073 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

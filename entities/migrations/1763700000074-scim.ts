@@ -17,7 +17,7 @@ const parents = (table: string, ...more: string[]) =>
 const member = (table: string) => `constraint ${table}_identity_fk foreign key (environment_id, identity_id)
     references environment_memberships (environment_id, identity_id) on delete cascade`;
 
-/** What directories provision by SCIM, with which tokens, and what their groups stand for (docs/decisions/0040). */
+/** What directories provision by SCIM, their tokens, and the mappings of their groups (docs/decisions/0040). */
 export class Scim1763700000074 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * An Environment that is being removed belongs to no Account and to no Application any more, so that whatever looks for it
- * there finds nothing, and its slug is free at once; likewise an Application (docs/decisions/0042).
+ * An Environment that is being removed belongs to no Account and no Application, so that no query finds it there, and
+ * its slug is free at once; likewise an Application (docs/decisions/0042).
  */
 export class EnvironmentRemovals1763700000077 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The directory of an Account: its order, and its search, which by row-level security alone would not use the trigrams (0034). */
+/**
+ * The order of an Account's directory, and its search, which under row-level security would not use the trigrams
+ * (0034).
+ */
 export class Directory1763700000078 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

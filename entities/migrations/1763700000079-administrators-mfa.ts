@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Second factors of platform admins, sign-ins that wait for one, and Accounts that require them (docs/decisions/0043). */
+/**
+ * Platform admins' second factors, sign-ins that wait for one, and Accounts that require them (docs/decisions/0043).
+ */
 export class AdministratorsMfa1763700000079 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

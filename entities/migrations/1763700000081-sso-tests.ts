@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Test sign-ins by SSO connections (docs/decisions/0037). */
+/** Test sign-ins with SSO connections (docs/decisions/0037). */
 export class SsoTests1763700000081 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

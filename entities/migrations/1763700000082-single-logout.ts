@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Sessions of people at their identity providers, and browsers on their way out of them (docs/decisions/0046). */
+/** People's sessions at their identity providers, and sign-outs that are ending these (docs/decisions/0046). */
 export class SingleLogout1763700000082 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -1,12 +1,12 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What directories search by is found where there are many people (docs/decisions/0047). As with identities (0034), the
- * trigrams are used by a function of the tables' owner, which gives away ids only. Groups keep how many members they have at
- * the most, so that nobody counts them.
+ * Indexes the fields by which directories search among many people (docs/decisions/0047). As with identities (0034), a
+ * function of the tables' owner uses the trigrams and returns only ids. Groups store an upper bound of their members,
+ * so that no query counts them.
  */
 export class ScimAtSize1763700000084 implements MigrationInterface {
-  transaction = false; // for the index, which is made while the service goes on writing
+  transaction = false; // the index is built while the service goes on writing
 
   async up(db: QueryRunner): Promise<void> {
     await db.query(`
@@ -15,7 +15,7 @@ create or replace function gatehouse_scim_text(user_name text, external_id text,
   return user_name || ' ' || coalesce(external_id, '') || ' ' || coalesce(attributes ->> 'displayName', '') || ' '
     || coalesce(attributes #>> '{"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User","employeeNumber"}', '') || ' '
     || coalesce(attributes ->> 'emails', '') || ' ' || coalesce(attributes ->> 'phoneNumbers', '')`);
-    await db.query('drop index concurrently if exists scim_users_text_trigrams'); // of an attempt that was interrupted
+    await db.query('drop index concurrently if exists scim_users_text_trigrams'); // left by an interrupted attempt
     await db.query(`create index concurrently scim_users_text_trigrams on scim_users
       using gin (gatehouse_scim_text(user_name, external_id, attributes) gin_trgm_ops) with (fastupdate = off)`);
     await db.query(`

@@ -2,19 +2,19 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 const indexes = {
-  // With all that a page skips, so that no row is read on the way to a page in the middle.
+  // Covers all columns of skipped entries, so that no row is read on the way to a page in the middle.
   environment_memberships_in_order:
     'on environment_memberships (environment_id, created_at, identity_id) include (account_id, is_active)',
   environment_memberships_inactive:
     'on environment_memberships (environment_id, created_at, identity_id) include (account_id) where not is_active',
   identities_by_first_name: 'on identities (account_id, first_name, id)',
   identities_by_last_name: 'on identities (account_id, last_name, id)',
-  // With the Account in it a search costs as much as there is to find in that Account, whoever else is in the table.
+  // With the Account in the index, the cost of a search depends only on the matches in that Account.
   identities_search: `on identities
     using gin (account_id, gatehouse_identity_text(first_name, last_name, email) gin_trgm_ops) with (fastupdate = off)`,
 };
 
-/** Lists and searches of a million identities read what they show, and not everybody (docs/decisions/0058). */
+/** Lets lists and searches of a million identities read only the rows that they show (docs/decisions/0058). */
 export class MillionIdentities1763700000088 implements MigrationInterface {
   transaction = false;
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Sessions that nobody uses end where an Environment wants it (docs/decisions/0060). */
+/** Lets an Environment end unused sessions (docs/decisions/0060). */
 export class IdleSessions1763700000089 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table environment_settings add column session_idle_ttl_seconds integer');

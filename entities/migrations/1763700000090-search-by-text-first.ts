@@ -1,14 +1,14 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The index of searches asks for the text first: by the Account first, PostgreSQL looked up the Account's entry for each row
- * that has the rarest three letters of a text, before it knew whether the row has the others (docs/decisions/0058).
+ * The search index has the text first: with the Account first, PostgreSQL looked up the Account's entry for each row
+ * with the rarest trigram of a text, before it knew whether the row has the other trigrams (docs/decisions/0058).
  */
 export class SearchByTextFirst1763700000090 implements MigrationInterface {
-  transaction = false; // made while the service goes on searching by the other one
+  transaction = false; // the index is built while the service goes on searching with the old one
 
   async up(db: QueryRunner): Promise<void> {
-    await db.query('drop index concurrently if exists identities_text_of_account'); // of an attempt that was interrupted
+    await db.query('drop index concurrently if exists identities_text_of_account'); // left by an interrupted attempt
     await db.query(`create index concurrently identities_text_of_account on identities
       using gin (gatehouse_identity_text(first_name, last_name, email) gin_trgm_ops, account_id) with (fastupdate = off)`);
     await db.query('drop index concurrently if exists identities_search');

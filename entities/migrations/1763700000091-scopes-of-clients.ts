@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What a client may be given; all that there is, for those that are there already (docs/decisions/0063). */
+/** The scopes that a client may get; existing clients may get all (docs/decisions/0063). */
 export class ScopesOfClients1763700000091 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What people have allowed clients that have to ask for it (docs/decisions/0063). */
+/** What people have allowed clients that must ask for consent (docs/decisions/0063). */
 export class Consents1763700000092 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table oauth_clients add column consent_required boolean not null default false');

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Recovery codes are kept under argon2id (docs/decisions/0064); those that are there stay as they are. */
+/** Recovery codes are hashed with argon2id (docs/decisions/0064); existing ones stay as they are. */
 export class SlowRecoveryCodes1763700000093 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     for (const table of ['recovery_codes', 'user_recovery_codes', 'sso_recovery_codes']) {

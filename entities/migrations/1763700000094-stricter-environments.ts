@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Settings for Environments that want more than is usual: codes of apps, the end of sessions, single sign-on (docs/asvs.md). */
+/** Settings for stricter Environments: TOTP codes, the end of sessions, single sign-on (docs/asvs.md). */
 export class StricterEnvironments1763700000094 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -3,14 +3,14 @@ import { buildIndexes } from './build-indexes.js';
 
 const indexes = {
   nodes_by_slug: 'on nodes (environment_id, slug, id)',
-  // Organizations have theirs (migration 0040): no node is in both.
+  // Organizations have their own index (migration 0040): no node is in both.
   nodes_text: `on nodes using gin (gatehouse_node_text(name, slug) gin_trgm_ops, environment_id) with (fastupdate = off)
     where node_type <> 'organization'`,
 };
 
 /**
- * A node is found by its name without the others being read, and nodes by slug have an index (docs/decisions/0066). The search
- * is a function for the reasons of `1763700000034-search-of-identities`, and planned for the text at hand.
+ * Finds a node by its name without reading the others, and lists nodes by slug with an index (docs/decisions/0066). The
+ * search is a function for the reasons of `1763700000034-search-of-identities`, and is planned for each text.
  */
 export class NodesByTextAndSlug1763700000096 implements MigrationInterface {
   transaction = false;

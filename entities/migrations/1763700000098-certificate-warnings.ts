@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** When those who look after a connection were last told that the provider's certificates end. */
+/** When the administrators of a connection were last warned that the provider's certificates expire. */
 export class CertificateWarnings1763700000098 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table sso_connections add column saml_certificate_warned_at timestamptz');

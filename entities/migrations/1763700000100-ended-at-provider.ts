@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Since when sessions at identity providers are over, as these have said: nothing begins by one any more. */
+/** When identity providers reported the end of their sessions: from then on no session can begin with them. */
 export class EndedAtProvider1763700000100 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table sso_sessions add column ended_at timestamptz');

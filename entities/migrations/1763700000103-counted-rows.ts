@@ -3,14 +3,14 @@ import { buildIndexes } from './build-indexes.js';
 
 const none = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
-/** Rows that are counted, by the list that each is in. */
+/** The rows of a table that are counted, and the list in which each is. */
 export interface Counted {
   table: string;
-  /** Which list a row is in, as SQL, where that is not its table's. */
+  /** SQL: the list of a row, if it is not named after the table. */
   list?: string;
-  /** The Environment that a row is of, as SQL; nothing where rows are the Account's. */
+  /** SQL: the Environment of a row; absent if rows belong to the Account. */
   environment?: string;
-  /** Whose list in the Environment it is. */
+  /** SQL: the owner of the list in the Environment. */
   owner?: string;
   where?: string;
 }
@@ -18,7 +18,7 @@ export interface Counted {
 const ofEnvironment = 'environment_id';
 const ofEither = `coalesce(environment_id, ${none})`;
 
-/** No column of these is changed later on, which is why triggers for insert and delete are all. */
+/** None of these columns changes later, so triggers for insert and delete suffice. */
 export const counted: readonly Counted[] = [
   { table: 'identities' },
   { table: 'administrator_invites' },
@@ -36,7 +36,7 @@ export const counted: readonly Counted[] = [
   { table: 'webhook_deliveries', environment: ofEither, owner: 'webhook_id' },
 ];
 
-/** Rows of `from`, which are this table's, by the lists that they are in. */
+/** SQL: the counts of the rows in `from`, which are this table's, per list. */
 const grouped = (
   { table, list = `'${table}'`, environment = none, owner = none, where = 'true' }: Counted,
   from: string,
@@ -44,7 +44,7 @@ const grouped = (
   `select account_id, ${list} as list, ${environment} as environment_id, ${owner} as owner_id, count(*) as value
     from ${from} where ${where} group by 1, 2, 3, 4`;
 
-/** Adds what is missing to the totals, and answers how many were wrong. */
+/** SQL of a function that adds what is missing to the totals, and returns how many were wrong. */
 export const recounting = (all: readonly Counted[]) => `
 -- What rows there are and what was counted of them are seen as of one moment, whoever goes on writing: what is missing is from before.
 create or replace function gatehouse_recount_rows() returns bigint language sql security definer set search_path = public, pg_temp as $$
@@ -73,7 +73,7 @@ create or replace trigger counted_deletes after delete on ${of.table}
 `;
 
 const indexes = {
-  // With all that row-level security looks at, so that they are counted without being read.
+  // Covers the columns of the row-level security policy, so that rows are counted without being read.
   webhook_deliveries_unsuccessful: `on webhook_deliveries (webhook_id, status, created_at, id) include (account_id, environment_id)
     where status <> 'succeeded'`,
   erasures_by_age: 'on erasures (account_id, created_at, id)',
@@ -90,11 +90,11 @@ const replaced = [
 ];
 
 /**
- * Totals of lists whose rows come and go on many ways, kept by the database in the transaction of the change
- * (docs/decisions/0085). Nobody waits for a row of them: each change goes to one that nobody else holds.
+ * Totals of lists whose rows are added and deleted in many ways, updated by the database in the transaction of the
+ * change (docs/decisions/0085). No change waits for another: each updates a row that no other transaction has locked.
  */
 export class CountedRows1763700000103 implements MigrationInterface {
-  transaction = false; // a lock on so many tables at once would have everybody wait
+  transaction = false; // locks on so many tables at once would block everybody
 
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

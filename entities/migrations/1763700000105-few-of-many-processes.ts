@@ -6,7 +6,10 @@ const indexes = {
   webhook_deliveries_not_taken: `on webhook_deliveries (account_id, created_at, id) include (environment_id) where status <> 'succeeded'`,
 };
 
-/** Mails and deliveries are most of an Account's processes, and nearly all have ended as they should (docs/decisions/0085). */
+/**
+ * Mails and deliveries are most of an Account's processes; nearly all ended successfully, so these index the others
+ * (docs/decisions/0085).
+ */
 export class FewOfManyProcesses1763700000105 implements MigrationInterface {
   transaction = false;
 

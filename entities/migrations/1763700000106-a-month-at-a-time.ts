@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Drops one month of events, the oldest that has been kept for long enough, and no more: taking a month out locks the whole log until
- * the end of its transaction, so that from the second month on all that a month costs before was done while nobody could write.
+ * Drops only one month of events per call, the oldest that was kept for long enough: detaching a month locks the whole
+ * log until the transaction ends, so that the preparation of every further month happened while nobody could write.
  */
 export class AMonthAtATime1763700000106 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

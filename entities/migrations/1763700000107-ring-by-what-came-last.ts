@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Whether something waits is asked of the last hundred places of the queue. What was taken stays in its index for as long as somebody's
- * snapshot could still want it, a nightly dump's for one: from the queue's beginning every event walked past all of that. Where only
- * something older waits, it rings once too often.
+ * Checks only the last hundred places of the queue for waiting events. Entries of processed events stay in its index
+ * for as long as any snapshot, such as a nightly dump's, could see them: from the queue's beginning every event read
+ * past all of them. If only older events wait, this sends one notification too many.
  */
 export class RingByWhatCameLast1763700000107 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

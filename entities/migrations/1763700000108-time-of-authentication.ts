@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * When somebody proved who they are to an identity provider, which can be hours before they came from there. Null: when they came. A
- * release without it goes on as before, and renews a session without it: its person is asked once more at worst.
+ * When people authenticated at an identity provider, which can be hours before they arrived from there. Null: when they
+ * arrived. A release without this column works as before, and renews a session without it: at worst the person is asked
+ * once more.
  */
 export class TimeOfAuthentication1763700000108 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -2,15 +2,16 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 /**
- * An event's place in the feed is behind all that its transaction has seen, and no longer where its transaction began
- * (docs/decisions/0027). A release that is still running writes its events at the old place, and reads and goes on by the new ones.
+ * An event's place in the feed is after everything that its transaction has seen, instead of where its transaction
+ * began (docs/decisions/0027). A previous release that still runs writes its events at the old place, but reads and
+ * continues by the new ones.
  */
 export class PlacesOfEvents1763700000109 implements MigrationInterface {
   transaction = false;
 
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table events add column if not exists written_in bigint');
-    // PL/pgSQL looks at what is committed by now, also in a statement that has waited for a lock since it began.
+    // PL/pgSQL sees what is committed by now, even in a statement that has waited for a lock since it began.
     await db.query(`
 create or replace function gatehouse_event_place() returns bigint language plpgsql volatile as $$
 begin
@@ -19,7 +20,9 @@ end $$`);
     await this.index(db);
   }
 
-  /** Of a partitioned table none is made concurrently: each partition's is, and joins one that holds nothing itself. */
+  /**
+   * A partitioned table's index cannot be built concurrently: each partition's is, and is attached to an empty parent.
+   */
   private async index(db: QueryRunner): Promise<void> {
     const columns = '(environment_id, transaction_id, created_at, id) where is_domain_event';
     await db.query('drop index if exists events_feed_order');

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 /**
- * By which identity providers a session had begun, or gone on, before it went on in another way: their ends are its end
- * (docs/decisions/0046). Null of all that is there, and of what a release before goes on with: it remembers the last one alone.
+ * The identity providers of a session's earlier sign-ins, before one in another way: a logout at any of them ends it
+ * (docs/decisions/0046). Null for existing sessions, and those that a previous release renews: it stores only the last.
  */
 export class FormerProviders1763700000110 implements MigrationInterface {
   transaction = false;

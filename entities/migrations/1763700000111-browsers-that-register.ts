@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Which browser registered, so that it confirms by one click and every other one with the password that was chosen there, and how often
- * that was tried. A release without it writes neither, and confirms by a click: what it takes in asks for the password here.
+ * Which browser registered, so that it confirms by one click, and any other with the password chosen there; and how
+ * often that was tried. A release without these columns writes neither and confirms by a click; for its registrations,
+ * this release asks for the password.
  */
 export class BrowsersThatRegister1763700000111 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Which organization's directory has kept somebody out whom it no longer provisions: that one may let them in again. Null of all that is
- * there: who was deleted before stays out until the application lets them in.
+ * Which organization's directory deactivated a person whom it has stopped provisioning: that one may activate them
+ * again. Null for existing rows: people deleted before stay inactive until the application activates them.
  */
 export class KeptOutBy1763700000119 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

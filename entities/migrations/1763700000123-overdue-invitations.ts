@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
-/** Invitations into an organization whose time is over and that nobody has ended yet: what lists take off its count, a few at most. */
+/** Finds expired invites to an organization that are not ended yet, few at most: lists subtract them from its count. */
 export class OverdueInvitations1763700000123 implements MigrationInterface {
   transaction = false;
 

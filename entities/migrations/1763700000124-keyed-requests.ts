@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * With which master key the hash of a request is made. Null of what a release before keeps, whose hash is a plain one: it is gone
- * after a day.
+ * The master key with which the hash of a request was made. Null for rows of a previous release, whose hash is a plain
+ * one: they are deleted after a day.
  */
 export class KeyedRequests1763700000124 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

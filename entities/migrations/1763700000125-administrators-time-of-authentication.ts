@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * When an administrator proved who they are to an identity provider, as for end users. Null: when they came. A release without it goes by
- * the arrival.
+ * When administrators authenticated at an identity provider, as for end users. Null: when they arrived. A release
+ * without this column uses the arrival.
  */
 export class AdministratorsTimeOfAuthentication1763700000125 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What waits for a subscription ends in batches after it was switched off or deleted (docs/decisions/0028). */
+/** Ends a subscription's waiting deliveries in batches after it was switched off or deleted (docs/decisions/0028). */
 export class WebhookStops1763700000127 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -3,11 +3,11 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const children = ['grants', 'authorization_codes', 'consents', 'pending_sign_ins', 'identity_links'];
 
 /**
- * What a client has given out names it without a foreign key: a deletion need not wait for millions of rows, which go in batches
- * (docs/decisions/0042).
+ * Rows that a client has caused name it without a foreign key: its deletion need not wait for millions of rows, which
+ * are deleted in batches (docs/decisions/0042).
  */
 export class RemovedClients1763700000128 implements MigrationInterface {
-  transaction = false; // a lock on so many tables at once would have everybody wait
+  transaction = false; // locks on so many tables at once would block everybody
 
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -2,8 +2,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 /**
- * Invites that have ended, by the addresses of some people: they go with whoever is erased. By a function of the owner, as all look-ups by
- * address: comparing addresses is not leakproof, and no index serves what is asked beneath row-level security.
+ * Finds ended invites by people's addresses, to delete them with a person who is erased. This is a function of the
+ * owner, like all look-ups by address: comparing addresses is not leakproof, so under row-level security no index is
+ * used.
  */
 export class EndedInvitesOfAddress1763700000136 implements MigrationInterface {
   transaction = false;

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Until when an identity provider has its people's sessions last (SAML 2.0 Core §2.7.2, `SessionNotOnOrAfter`), and so what began by
- * them here. Null: it says nothing of it, nor do releases without it, whose sessions last as long as any.
+ * When a session at an identity provider ends (SAML 2.0 Core §2.7.2, `SessionNotOnOrAfter`), and with it the sessions
+ * that began with it here. Null: the provider does not say, or a release without this column wrote it; such sessions
+ * last as long as any other.
  */
 export class EndOfProviderSessions1763700000137 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -11,11 +11,11 @@ const inactive: Counted = {
 };
 
 /**
- * Who is inactive is counted by the database as well (docs/decisions/0085), and so is who is active, as everybody else. What comes
- * or changes has triggers for rows, with conditions: nearly everybody comes active and stays so, which costs nothing.
+ * The database also counts inactive members (docs/decisions/0085); all others are the active ones. Inserts and updates
+ * have row triggers with conditions: nearly everybody is added as active and stays so, which costs nothing.
  */
 export class CountedInactive1763700000138 implements MigrationInterface {
-  transaction = false; // whoever changes a membership would wait until all were counted
+  transaction = false; // changes of memberships would wait until all were counted
 
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

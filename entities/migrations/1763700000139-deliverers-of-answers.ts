@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Who has brought an identity provider's answer (docs/decisions/0038). Null where a release without it has taken one, of which the cookie
- * alone decides as before.
+ * Which browser delivered an identity provider's answer (docs/decisions/0038). Null if a release without this column
+ * accepted the answer: the cookie alone then decides, as before.
  */
 export class DeliverersOfAnswers1763700000139 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** As its neighbours have it: read by the tenant, written by the owner's functions alone. */
+/** SQL: a policy as on similar tables: the tenant can read the rows, only the owner's functions write them. */
 const readBy = (table: string) => `
 alter table ${table} enable row level security;
 drop policy if exists tenant on ${table};
@@ -8,17 +8,19 @@ create policy tenant on ${table} for select using ((select gatehouse_is_system()
   or (account_id = (select gatehouse_account_id())
     and ((select gatehouse_environment_id()) is null or environment_id = (select gatehouse_environment_id()))));`;
 
-/** Where a change to members is noted: the Environment has waymarks, or is about to, and is not being removed. */
+/**
+ * SQL: whether a change of members is recorded: the Environment has waymarks, or will have, and is not being removed.
+ */
 const isNoted = (row: string) => `exists (
     select from waymarked_environments w join environments e on e.id = w.environment_id and e.account_id = w.account_id
     where w.environment_id = ${row}.environment_id)`;
 
 /**
- * Waymarks in the lists of members, so that a page in the middle skips few (docs/decisions/0090): how many members come before a place,
- * and who has come or gone before it since that was counted.
+ * Waymarks in the lists of members, so that a page in the middle skips few rows (docs/decisions/0090): how many members
+ * come before a place, and who was added or left before it since that count.
  */
 export class WaymarksOfMembers1763700000140 implements MigrationInterface {
-  transaction = false; // locks on so many tables at once would have everybody wait
+  transaction = false; // locks on so many tables at once would block everybody
 
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

@@ -8,9 +8,9 @@ interface Addressed {
 }
 
 /**
- * Writes the domains of people's addresses in A-labels, as they are typed and looked up from now on. A sign-up by a browser that sends
- * `bücher.example` as it was typed had made such ones. Where somebody of the Account has the same address in A-labels already, both
- * stay as they are: which one is whose, nobody but their administrators knows.
+ * Converts the domains of people's addresses to A-labels, the form that new addresses and look-ups have. A sign-up with
+ * a browser that sends `bücher.example` as typed had stored such domains. If somebody in the Account has the same
+ * address in A-labels already, both stay as they are: only their administrators know which one belongs to whom.
  */
 export class AddressesInALabels1763700000141 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
@@ -20,7 +20,7 @@ export class AddressesInALabels1763700000141 implements MigrationInterface {
     for (const { id, accountId, email } of found ?? []) {
       const at = email.lastIndexOf('@');
       const typed = email.slice(at + 1);
-      // Node's function reads a URL's host, and leaves what comes behind it: of `a@bücher.example#x` nobody becomes another.
+      // Node's function parses a URL's host and drops the rest: `a@bücher.example#x` must not become another address.
       const domain = /^[\p{L}\p{M}\p{N}.-]+$/u.test(typed) ? domainToASCII(typed) : '';
       if (domain === '') continue;
       await db.query(

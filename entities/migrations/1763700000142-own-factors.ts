@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Tells what somebody has shown themselves from what an identity provider said of them: factors guard all Environments of the Account,
- * and a provider speaks in one. Sessions of before have none, and ask for one where they came by a provider.
+ * Distinguishes factors that people proved themselves from what an identity provider said: factors protect all
+ * Environments of the Account, a provider speaks only for one. Existing sessions have none, and ask for one if they
+ * began at a provider.
  */
 export class OwnFactors1763700000142 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Tells addresses that somebody has shown to be theirs from those of which a key or an administrator says so. Of those of before nothing is known; they
- * count as shown, as they did.
+ * Distinguishes addresses that people proved to be theirs from those for which only a key or an administrator vouches.
+ * For existing ones this is unknown; they still count as proved.
  */
 export class VerifiedByWord1763700000143 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {

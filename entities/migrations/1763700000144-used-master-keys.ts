@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Which master keys have encrypted anything here, so that another one of the same id is noticed before it encrypts (docs/decisions/0096). */
+/**
+ * Which master keys have encrypted data here, so that another key of the same id is noticed before its use
+ * (docs/decisions/0096).
+ */
 export class UsedMasterKeys1763700000144 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`

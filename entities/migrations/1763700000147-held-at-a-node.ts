@@ -2,9 +2,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 /**
- * What is held at a node, or of a role, and not taken away. The constraint `role_assignments_overlapping` has both columns behind the person's, and the
- * planner, which knows of no order among the columns of a GiST index, takes it: all of it is read then, everybody's. Only hashes cost it less in
- * the planner's eyes than that; a tree is a hundredth dearer.
+ * Finds the assignments at a node, or of a role, that were not removed. The constraint `role_assignments_overlapping`
+ * has both columns after the person's. The planner, for which the order of a GiST index's columns does not matter,
+ * would use it and read the whole index. It considers only hash indexes cheaper; a B-tree is a hundredth more expensive
+ * to it.
  */
 export class HeldAtANode1763700000147 implements MigrationInterface {
   transaction = false;

@@ -2,8 +2,8 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 /**
- * What waits for an address, found by it: comparing addresses is not leakproof, so beneath row-level security no index serves, and a confirmed
- * registration read those of everybody, as did whoever removed a person of the invites.
+ * Finds pending registrations and invites by address. Comparing addresses is not leakproof, so under row-level security
+ * no index is used: a confirmed registration read everybody's registrations, and the removal of a person all invites.
  */
 export class WaitingForAnAddress1763700000148 implements MigrationInterface {
   transaction = false;

@@ -1,7 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
-/** What nobody waits for has an index without what somebody does: each look went past all of that, once much of it was due. */
+/**
+ * An index of the messages that nobody waits for: each poll had to skip all awaited ones, once many of them were due.
+ */
 export class OutboxOfOthers1763700000149 implements MigrationInterface {
   transaction = false;
 

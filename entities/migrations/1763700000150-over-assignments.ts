@@ -2,8 +2,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
 /**
- * What somebody holds is found without what is over: a role for half an hour, every hour, is nine thousand of them in a year, and each
- * decision read them all. By the moment of their end they are found to be deleted, too, once that is as long ago as events are kept.
+ * Finds the assignments that a person holds without those that have ended: a role for half an hour, every hour, is nine
+ * thousand of them in a year, and each decision read them all. Their end also finds those to delete, once it is as long
+ * ago as events are kept.
  */
 export class OverAssignments1763700000150 implements MigrationInterface {
   transaction = false;

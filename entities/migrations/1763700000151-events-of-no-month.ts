@@ -1,13 +1,13 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Events of months that nobody made a table for, since there was no housekeeping then or a clock was wrong, stand in `events_default`. They go once
- * they have been kept for long enough, as the months do, but row by row: nobody waits for that.
+ * Events of a month without a table, because no housekeeping ran or a clock was wrong, are in `events_default`. They
+ * are deleted once they have been kept for long enough, like the months, but row by row, which blocks nobody.
  */
 export class EventsOfNoMonth1763700000151 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(dropOfNoMonth);
-    // The lock of the months was that of making signing keys, too; nothing else of their functions is another.
+    // The lock for months was also the one for making signing keys. Only the lock in these functions changes.
     const ofMonths: { text: string }[] = await db.query(
       `select replace(pg_get_functiondef(oid), '7263004119', '${lockOfMonths}') as text from pg_proc
        where oid in ('gatehouse_prepare_events()'::regprocedure, 'gatehouse_drop_events(integer)'::regprocedure)`,

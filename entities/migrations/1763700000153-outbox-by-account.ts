@@ -1,7 +1,10 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { buildIndexes } from './build-indexes.js';
 
-/** Where more waits than a batch, Accounts take turns: one that has ten thousand deliveries under way is not before all others. */
+/**
+ * If more messages wait than fit a batch, Accounts take turns: one with ten thousand deliveries does not delay all
+ * others.
+ */
 export class OutboxByAccount1763700000153 implements MigrationInterface {
   transaction = false;
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A retry is known by what it means, too, and the release before still knows it by its bytes. */
+/** A retry is also recognized by its meaning; the previous release still recognizes it by its bytes. */
 export class CanonicalRequests1763700000154 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query('alter table idempotent_requests add column canonical_hash bytea');

@@ -85,7 +85,7 @@ import { AttemptsOfMails1763700000152 } from './1763700000152-attempts-of-mails.
 import { OutboxByAccount1763700000153 } from './1763700000153-outbox-by-account.js';
 import { CanonicalRequests1763700000154 } from './1763700000154-canonical-requests.js';
 
-/** In the order in which they run. */
+/** All migrations, in the order in which they run. */
 export const migrations = [
   Tables1763700000000,
   RowLevelSecurity1763700000001,
