@@ -12,7 +12,7 @@ export class GatehouseError extends Error {
   private constructor(
     message: string,
     readonly status: number,
-    /** Null if only the status matters, or if the response came from something in between, such as a proxy. */
+    /** Null if only the status matters, or if the response came from an intermediary, such as a proxy. */
     readonly code: ErrorCode | null,
     /** What is wrong with the request, by field. */
     readonly details: readonly ErrorDetail[],

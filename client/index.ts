@@ -11,7 +11,7 @@ type Events<Told, Data> = {
   [T in keyof EventData]-?: Told & { type: T; data: NonNullable<EventData[T]> & Data };
 }[keyof EventData];
 
-/** The resource of an event. */
+/** The resource that an event is about. */
 interface About {
   resource_type: string;
   resource_id: string | null;
@@ -32,7 +32,7 @@ export type WebhookEvent = Events<Told, About> | (Told & { type: 'webhook.test';
 /** An item of the change feed. */
 export type ChangeEvent = Events<Omit<ListChangesResponse['items'][number], 'type' | 'data'>, unknown>;
 
-/** The arguments of a call besides its path: optional if none of them is required. */
+/** The arguments of a call after its path: optional if none of them is required. */
 type InitParam<I> = undefined extends I ? [init?: I] : [init: I];
 type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
 type WithMethod<M extends Method> = {
@@ -70,7 +70,10 @@ export type ListPath = {
 }[WithMethod<'get'>];
 export type ItemOf<P extends ListPath> = DataOf<P, 'get'> extends Page<infer T> ? T : never;
 
-/** Calls of the API, typed by path. They return the response body, and throw a `GatehouseError` for every error response. */
+/**
+ * Calls of the API, typed by path. They return the response body, and throw a `GatehouseError` for every error
+ * response.
+ */
 export interface Gatehouse {
   get: Call<'get'>;
   post: Call<'post'>;
@@ -78,8 +81,8 @@ export interface Gatehouse {
   patch: Call<'patch'>;
   delete: Call<'delete'>;
   /**
-   * Every item of a list, fetched page by page as needed. With the order by `created_at`, which is the default, items that exist
-   * all the time are returned exactly once, even if others are added or removed in the meantime.
+   * Returns every item of a list, fetched page by page as needed. With the order by `created_at`, which is the default,
+   * items that exist all the time are returned exactly once, even if others are added or removed in the meantime.
    */
   all<P extends ListPath>(path: P, ...init: InitParam<MaybeOptionalInit<paths[P], 'get'>>): AsyncGenerator<ItemOf<P>>;
 }
@@ -92,13 +95,15 @@ export type GatehouseOptions = Credentials &
     /** The URL of the service, for example `https://id.example.com`. */
     baseUrl: string;
     /**
-     * With an administrator's access token: the environment, by its slugs, that `/api/v1/…` refers to. The same operations are
-     * then called on the Portal API.
+     * With an administrator's access token: the environment, by its slugs, to which `/api/v1/…` refers. The same
+     * operations are then called on the Portal API.
      */
     environment?: { account: string; application: string; environment: string };
   };
 
-/** POST operations that change nothing can be repeated without a key: a stored response would cost more than the decision. */
+/**
+ * POST operations that change nothing are repeated without a key: storing the response would cost more than the call.
+ */
 const questions = /^\/access\/v1\/|\/authorization\/(evaluate|evaluate\/bulk|explain)$/;
 
 /** A client of one environment, with the API key of a server or the access token of a person. */
@@ -109,7 +114,7 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
       const { apiKey, accessToken } = options;
       if (apiKey !== undefined) request.headers.set('x-api-key', apiKey);
       else request.headers.set('authorization', `Bearer ${await tokenOf(accessToken)}`);
-      // A retry after a lost response must not do it twice.
+      // A retry after a lost response must not repeat the write.
       const isWrite = request.method !== 'GET' && !questions.test(schemaPath);
       if (isWrite && !request.headers.has('idempotency-key'))
         request.headers.set('idempotency-key', crypto.randomUUID());
@@ -151,13 +156,13 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
   return calls as unknown as Gatehouse;
 }
 
-/** Parsed JSON, or any other body as it comes. */
+/** Returns the parsed JSON, or the stream of any other body. */
 async function bodyOf({ response }: { response: Response }): Promise<unknown> {
   if (response.status === 204 || response.headers.get('content-length') === '0') return undefined;
   return isJson(response) ? response.json() : response.body;
 }
 
-/** The query parameters of the next page, from the `Link` of a page. */
+/** Returns the query parameters of the next page, from a page's `Link` header. */
 function nextPlace(link: string | null): Record<string, string> | null {
   const target = /<([^>]*)>; rel="next"/.exec(link ?? '')?.[1];
   if (target === undefined) return null;

@@ -3,12 +3,15 @@ export interface RetryOptions {
   retries?: number;
   /** The longest pause before a retry; if the service asks for a longer one, the error is thrown immediately. */
   maxPauseMs?: number;
-  /** For each attempt, until its response begins; the time that the service is asked to wait is added. Files are not limited. */
+  /** The time limit of each attempt with its JSON response, plus the requested `wait`. Files have no limit. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }
 
-/** A `fetch` that retries requests that were refused temporarily, or whose response was lost. Writes carry an Idempotency-Key. */
+/**
+ * Returns a `fetch` that retries requests that were refused temporarily, or whose response was lost. This is safe for
+ * writes, since they carry an Idempotency-Key.
+ */
 export function createRetryingFetch({
   retries = 3,
   maxPauseMs = 30_000,
@@ -16,18 +19,19 @@ export function createRetryingFetch({
   fetch = globalThis.fetch,
 }: RetryOptions) {
   async function once(request: Request): Promise<Response> {
-    // By a timer that holds what it ends: Node 20 collects what `AbortSignal.any` answers, and it never fires.
+    // A timer keeps the controller alive: Node 20 garbage-collects the signal of `AbortSignal.any`, which never fires
+    // then.
     const limit = new AbortController();
     const timer = setTimeout(
       () => limit.abort(new DOMException('The service did not answer in time', 'TimeoutError')),
       timeoutMs + waitAskedFor(request),
     );
-    (timer as { unref?(): void }).unref?.(); // a program that has its answer need not wait for it
+    (timer as { unref?(): void }).unref?.(); // a program that has its response need not wait for the timer
     request.signal.addEventListener('abort', () => limit.abort(request.signal.reason), { once: true });
     if (request.signal.aborted) limit.abort(request.signal.reason);
     try {
       const response = await fetch(request.clone(), { signal: limit.signal });
-      if (!isJson(response)) clearTimeout(timer); // a file takes as long as it takes
+      if (!isJson(response)) clearTimeout(timer); // a file may take any time
       return response;
     } catch (error) {
       clearTimeout(timer);
@@ -49,12 +53,15 @@ export function createRetryingFetch({
   };
 }
 
-/** Milliseconds that the service itself waits before it responds, as for the change feed. */
+/** Returns the milliseconds that the service itself waits before it responds, as for the change feed. */
 const waitAskedFor = ({ url }: Request): number => 1000 * (Number(new URL(url).searchParams.get('wait')) || 0);
 
 export const isJson = (response: Response): boolean => /[/+]json\b/.test(response.headers.get('content-type') ?? '');
 
-/** Whether a retry may succeed: after 429, 503, or a 409 `idempotency.in_progress` of our own first attempt, whose response was lost. */
+/**
+ * Whether a retry may succeed: after 429, 503, or a 409 `idempotency.in_progress`, which is about our own first
+ * attempt, whose response was lost.
+ */
 async function isTemporary(response: Response, attempt: number): Promise<boolean> {
   if (response.status === 429 || response.status === 503) return true;
   if (response.status !== 409 || attempt === 0) return false;
@@ -65,7 +72,7 @@ async function isTemporary(response: Response, attempt: number): Promise<boolean
   return body?.error?.code === 'idempotency.in_progress';
 }
 
-/** What the service asks for (RFC 9110 §10.2.3), otherwise twice as long each time, with jitter. */
+/** Returns the pause that the service asks for (RFC 9110 §10.2.3), otherwise twice as long each time, with jitter. */
 function pauseOf(response: Response | null, attempt: number): number {
   const asked = response?.headers.get('retry-after');
   if (!asked) return 200 * 2 ** attempt * (0.5 + Math.random() / 2);

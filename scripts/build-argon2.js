@@ -1,6 +1,6 @@
-// Compiles argon2 for CPUs with AVX2, from the source that the package brings, beside the binary that it brings for every CPU. The
-// service takes it where the CPU has AVX2 (src/domain/passwords/argon2.ts, docs/decisions/0087-argon2-for-avx2.md). It takes a C++
-// compiler, make, Python and the headers of Node, which node-gyp downloads where they are not beside Node.
+// Compiles argon2 for CPUs with AVX2 from the package's source, in addition to its binary for every CPU. The service
+// uses it if the CPU has AVX2 (src/domain/passwords/argon2.ts, docs/decisions/0087-argon2-for-avx2.md). This needs a
+// C++ compiler, make, Python and Node's headers, which node-gyp downloads if they are not installed with Node.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ if (process.platform !== 'linux' || process.arch !== 'x64') {
 const headers = dirname(dirname(process.execPath));
 const work = mkdtempSync(join(tmpdir(), 'argon2-'));
 try {
-  // Not where it is installed: what is half compiled there would be loaded by whatever starts meanwhile.
+  // Not in the installed package: a process that starts meanwhile would load a half-compiled file.
   for (const name of ['argon2', 'node-addon-api'])
     cpSync(join('node_modules', name), join(work, 'node_modules', name), { recursive: true });
   execFileSync('node-gyp', ['rebuild', '--directory', join(work, 'node_modules/argon2')], {

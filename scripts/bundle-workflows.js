@@ -1,4 +1,4 @@
-// The part of `npm run build` that follows tsc: the bundle that workers load.
+// The step of `npm run build` after tsc: makes the workflow bundle that workers load.
 import { ensureWorkflowBundle } from '../dist/src/temporal/workflow-bundle.js';
 
 await ensureWorkflowBundle();

@@ -9,8 +9,9 @@ import {
 const environmentPrefix = '/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}';
 
 /**
- * The part of the document that clients' types are made of: what servers call. An operation that the Portal shares with the
- * Public API is there once, every refusal is the same envelope, and examples and headers stay in the document.
+ * Returns the part of the document from which the client's types are made: the operations that servers call. An
+ * operation that the Portal shares with the Public API is in it once, every refusal is the same envelope, and examples
+ * and headers are left out.
  */
 export function clientDocument(whole: object): object {
   const document = structuredClone(whole) as OpenApiDocument;
@@ -40,7 +41,7 @@ export function clientDocument(whole: object): object {
     Partial<DocumentedParameter>
   >;
   for (const parameter of Object.values(parameters)) {
-    delete parameter.example; // they would stand at every operation
+    delete parameter.example; // it would be repeated at every operation
     delete parameter.description;
   }
   const kept = used({ paths, refusal }, schemas).add('EventData');
@@ -60,7 +61,7 @@ function withoutExamples(content: Record<string, MediaType> = {}): void {
   for (const media of Object.values(content)) delete media.example;
 }
 
-/** In types, the known values of what may become more are a help, and refuse no answer. */
+/** Turns `x-extensible-enum` into `enum`: in types, the known values help, and refuse no response. */
 function enumerated<P>(part: P): P {
   if (Array.isArray(part)) return part.map(enumerated) as P;
   if (typeof part !== 'object' || part === null) return part;
@@ -69,7 +70,7 @@ function enumerated<P>(part: P): P {
   return { ...same, ...(values && { enum: rest.nullable ? [...values, null] : values }) } as P;
 }
 
-/** The names of the schemas that a part refers to, and those refer to. */
+/** Returns the names of the schemas to which a part refers, directly or through other schemas. */
 function used(part: unknown, schemas: Record<string, unknown>, found = new Set<string>()): Set<string> {
   if (typeof part !== 'object' || part === null) return found;
   for (const [key, value] of Object.entries(part)) {

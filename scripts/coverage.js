@@ -1,5 +1,6 @@
-// `npm run coverage`: what the tests reach of src/domain, in coverage/ (docs/decisions/0049). `npm run coverage -- FILES` for
-// some tests, with `--add` to what others have reached; `npm run coverage -- --report` of what is there.
+// `npm run coverage`: measures how much of src/domain the tests reach, in coverage/ (docs/decisions/0049).
+// `npm run coverage -- FILES` runs only some tests, with `--add` on top of earlier ones; `npm run coverage -- --report`
+// only reports.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
@@ -26,13 +27,15 @@ process.stdout.write(
 );
 if (pct <= leastBranches) process.exitCode = 1;
 
-/** All of them, in as many processes as there are cores: what each has counted is added. */
+/** Runs all tests, in as many processes as there are cores; their counts are added. */
 async function runAll() {
   const count = availableParallelism();
   await Promise.all(Array.from({ length: count }, (_, i) => run(inThisProcess, `${i + 1}/${count}`)));
 }
 
-/** A share of some tests in one process without workers: V8 writes when a process ends, and jest ends its workers before that. */
+/**
+ * Runs a share of the tests in one process: V8 writes counts when a process exits, and jest kills its workers before.
+ */
 async function run(files, shard) {
   const env = { ...process.env, NODE_V8_COVERAGE: measured };
   const args = ['node_modules/jest/bin/jest.js', '--runInBand', `--shard=${shard}`, ...files];
@@ -41,7 +44,7 @@ async function run(files, shard) {
   if (code !== 0) process.exitCode = 1;
 }
 
-/** Counts by the syntax of the code: V8's own ranges leave out the branches of functions that nobody called. */
+/** Counts by the syntax of the code: V8's own ranges omit the branches of functions that were never called. */
 async function report() {
   const coverage = new CoverageReport({
     name: 'src/domain',
@@ -59,14 +62,14 @@ async function report() {
   return coverage.generate();
 }
 
-/** Of what test/runner/hooks.js compiles, Node writes down neither the code nor where its source is. */
+/** Adds code and source map to an entry: for what test/runner/hooks.js compiles, Node records neither. */
 function asCompiled(entry) {
   const url = entry.url.startsWith('file:') ? entry.url : pathToFileURL(entry.url).href;
   const { code, mapPath } = compiled(fileURLToPath(url));
   entry.source = code;
   entry.sourceMap = { ...JSON.parse(readFileSync(mapPath, 'utf8')), sources: [url] };
   entry.fake = false;
-  // The reporter knows a method by where its parameters begin, which it takes to be right behind the name.
+  // The reporter finds a method by where its parameters begin, which it assumes to be directly after the name.
   for (const { functionName, ranges } of entry.functions ?? []) {
     const [beforeParameters] =
       /^(?:(?:async|get|set|static) )*[\w$#]+ (?=\()/.exec(code.slice(ranges[0].startOffset)) ?? [];

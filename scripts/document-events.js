@@ -1,4 +1,4 @@
-// `npm run docs:events`: docs/events.md from the catalogue of events.
+// `npm run docs:events`: writes docs/events.md from the catalogue of events.
 import { writeFile } from 'node:fs/promises';
 import { eventsPage } from '../dist/src/dev/events-page.js';
 

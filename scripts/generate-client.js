@@ -1,5 +1,5 @@
-// `npm run client`: writes client/schema.ts, the types of the Public API, AuthZEN and what the Portal has on top, from
-// the OpenAPI document. With --check it only says whether the file is current.
+// `npm run client`: writes client/schema.ts, the types of the Public API, AuthZEN and the Portal's additional
+// operations, from the OpenAPI document. With --check it only says whether the file is current.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ else if (readFileSync(file, 'utf8') !== written) {
   process.exitCode = 1;
 }
 
-/** By openapi-typescript, which is the client's own: it wants a TypeScript that can be called. */
+/** Runs openapi-typescript, a dependency of the client alone: it needs a TypeScript with the compiler API. */
 function generate(document) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-client-'));
   try {

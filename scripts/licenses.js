@@ -1,28 +1,31 @@
 /**
- * The licenses of everything that is installed, from package-lock.json and, where that says nothing, the package itself: prints
- * the list, or with `--check` only what is not allowed. Ends with 1 where something is not.
+ * Prints the licenses of all installed packages, from package-lock.json or, if that has none, from the package itself;
+ * with `--check` only those that are not allowed. Exits with 1 if there are any.
  */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** SPDX ids. They ask for the notice at most, which is in each package. */
+/** SPDX ids of licenses that require at most their notice, which is in each package. */
 const allowed = new Set(
   '0BSD Apache-2.0 BlueOak-1.0.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT MIT-0 Python-2.0 Unlicense'.split(' '),
 );
-/** Of one package each, looked at by somebody. */
+/** Exceptions for single packages, checked by a person. */
 const looked = {
-  'axe-core': 'MPL-2.0', // tests alone, unchanged
+  'axe-core': 'MPL-2.0', // only in tests, unchanged
   'caniuse-lite': 'CC-BY-4.0', // data
   slick: 'MIT', // "MIT (http://mootools.net/license.txt)"
   unionfs: 'Unlicense', // in its LICENSE file
   'xml-escape': 'MIT', // "MIT License"
-  'xmlhttprequest-ssl': 'MIT', // in the old form, a list
+  'xmlhttprequest-ssl': 'MIT', // in the old form of a list
 };
 
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 const nameOf = (path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 const installed = Object.entries(packages).filter(([path, entry]) => path.includes('node_modules/') && !entry.link);
 
-/** A binary for one platform, which another platform does not install, has the license of what asks for it. */
+/**
+ * Returns the package that depends on a binary for one platform, whose license it has: other platforms do not install
+ * it.
+ */
 const asker = (name) =>
   installed.find(([, entry]) => name in (entry.optionalDependencies ?? {}) && typeof entry.license === 'string')?.[1];
 
@@ -35,7 +38,7 @@ function licenseOf(path, entry) {
   return (entry.optional && asker(name)?.license) || 'unknown';
 }
 
-/** One of the licenses that are offered, with all that each of them joins; none of these expressions nests. */
+/** Whether one alternative (`OR`) has only allowed licenses (`AND`); none of these expressions nests. */
 const isAllowed = (license, name) =>
   license === looked[name] ||
   license

@@ -1,4 +1,4 @@
-// `npm run mutation -- access`: mutation tests of one area of stryker.config.js, on one migrated database for all mutants.
+// `npm run mutation -- access`: runs mutation tests of one area of stryker.config.js, on one migrated database.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const { pathname } = new URL(postgres.url);
 try {
   await migrate(postgres.url, serviceUrl(postgres.url));
   const server = new URL(postgres.url);
-  server.pathname = '/postgres'; // nobody is connected to what is copied
+  server.pathname = '/postgres'; // nothing may be connected to the database that is copied
   const env = {
     ...process.env,
     ...(area && { AREA: area }),

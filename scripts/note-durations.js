@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-// What jest wrote with `--json --outputFile=FILE`, as the order in which test/runner/sequencer.js starts the files.
+// Writes the durations from jest's `--json --outputFile=FILE`, by which test/runner/sequencer.js orders the test files.
 const [, , report = 'test-report.json'] = process.argv;
 const root = new URL('..', import.meta.url).pathname;
 const { testResults } = JSON.parse(readFileSync(report, 'utf8'));

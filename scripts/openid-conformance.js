@@ -1,7 +1,7 @@
-// The configuration of the OpenID Foundation's conformance suite for a service that `npm start` runs, on standard output:
+// Prints the configuration of the OpenID Foundation's conformance suite for a service that `npm start` runs:
 // node scripts/openid-conformance.js https://localhost.emobix.co.uk:8443 > gatehouse.json
-// It makes three clients in the demo Environment, and has the suite's own browser sign in as the first demo identity and
-// see that error pages and signed-out pages are what they should be. How it is used: docs/openid-certification.md.
+// It creates three clients in the demo Environment, and makes the suite's own browser sign in as the first demo
+// identity and check error pages and signed-out pages. docs/openid-certification.md says how to use it.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -40,7 +40,7 @@ async function makeClient(token, method) {
   return { client_id: made.client_id, client_secret: made.client_secret };
 }
 
-/** Waits until the page shows the text; `mark` hands the page in where the module wants to see it. */
+/** Waits until the page shows the text; `mark` submits the page if the module asks for it. */
 const shows = (text, mark) => ['wait', 'xpath', '//*', seconds, text, ...(mark ? [mark] : [])];
 const press = (css) => ['click', 'css', css];
 
@@ -50,7 +50,7 @@ const signIn = (...before) => ({
   tasks: [
     {
       task: 'Sign in',
-      optional: true, // whoever is signed in already sees no page
+      optional: true, // a person who is signed in already sees no page
       match: authorize,
       commands: [
         ...before,

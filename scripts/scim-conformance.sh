@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The public SCIM test client against a running service: scripts/scim-conformance.sh http://localhost:3000 TOKEN
-# It makes and deletes users and groups, with the token's rights: use one of an Environment for tests.
+# Runs the public SCIM test client against a running service: scripts/scim-conformance.sh http://localhost:3000 TOKEN
+# It creates and deletes users and groups with the token's rights: use a token of an Environment for tests.
 set -euo pipefail
 url=${1:?"the address of the service"}
 export SCIM_CLI_HEADERS="Authorization: Bearer ${2:?"a SCIM token"}"

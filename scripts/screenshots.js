@@ -1,5 +1,5 @@
 // Takes the pictures in docs/images from the real service: `npm run build && node scripts/screenshots.js`.
-// Needs Chromium (CHROMIUM_PATH, or one that is installed).
+// Needs Chromium (CHROMIUM_PATH, or an installed one).
 import 'reflect-metadata';
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ try {
   const browser = await launchChromium();
   stops.push(() => browser.close());
 
-  // 1280 × 800 pixels, sharp at the half of that.
+  // 1280 × 800 pixels, which are sharp when shown at half that size.
   const view = { viewport: { width: 800, height: 500 }, deviceScaleFactor: 1.6 };
   const { page } = await newVisitor(browser, view);
   await page.goto(`${example.url}/login`);

@@ -1,6 +1,6 @@
 /**
- * Reads jest's reports of one gate: `files REPORT` prints the test files that failed, one a line; `closing REPORT [AGAIN]` the
- * line `N passed, N failed`, in which a file that was run again counts as it did then.
+ * Reads jest's reports of one gate: `files REPORT` prints the failed test files, one per line; `closing REPORT [AGAIN]`
+ * prints `N passed, N failed`, where the second run of a file replaces its first.
  */
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -14,7 +14,7 @@ if (what === 'files') {
 } else {
   const files = [...new Map([...first, ...(again ?? [])]).values()];
   const counted = (status) => files.flatMap((file) => file.assertionResults).filter((test) => test.status === status);
-  // A file that could not even be loaded has no tests to count, and has failed all the same.
+  // A file that could not even be loaded has no tests to count, but has failed.
   const unloaded = files.filter((file) => hasFailed(file) && !file.assertionResults.some(isFailure)).length;
   process.stdout.write(`${counted('passed').length} passed, ${counted('failed').length + unloaded} failed\n`);
 }

@@ -1,4 +1,4 @@
-// The one page of the example, drawn on the server: whatever comes from outside is escaped, and no script runs.
+// The only page of the example, rendered on the server: all external data is escaped, and no script runs.
 import { createHash } from 'node:crypto';
 
 const styles = `
@@ -18,7 +18,10 @@ th { width: 9rem; color: var(--soft); font-weight: 500 } td { font-family: ui-mo
 `;
 const styleHash = createHash('sha256').update(styles).digest('base64');
 
-/** Nothing but our own style sheet, and an empty icon in the place of one that browsers ask for; forms may lead to the issuer, since signing out redirects there. */
+/**
+ * Allows only our own style sheet, and an empty icon instead of the one that browsers request. Forms may lead to the
+ * issuer, since signing out redirects there.
+ */
 export const pageHeaders = (issuer) => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; form-action 'self' ${issuer}; base-uri 'none'; frame-ancestors 'none'`,

@@ -1,5 +1,5 @@
-// A relying party: a web application that lets Gatehouse sign its people in. Only node:http and a stock OpenID Connect
-// client library; nothing in here knows Gatehouse. page.mjs draws the page.
+// A relying party: a web application whose people sign in with Gatehouse. It uses only node:http and a standard OpenID
+// Connect client library; nothing here is specific to Gatehouse. page.mjs renders the page.
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import * as oidc from 'openid-client';
@@ -11,23 +11,23 @@ const origin = `http://127.0.0.1:${PORT}`;
 const redirectUri = `${origin}/callback`;
 const scope = 'openid profile email';
 
-// Who is signed in is kept here; the browser holds a meaningless id. Cookies know no ports, hence the port in the name.
+// Sessions are kept here; the browser holds only an opaque id. Cookies ignore ports, hence the port in the name.
 const sessions = new Map();
 const cookieName = `relying_party_${PORT}`;
 const sessionLifeMs = 12 * 3_600_000;
 
-/** What the issuer says of itself, read when it is first needed, so that this starts before the issuer is up. */
+/** The issuer's metadata, fetched when it is first needed, so that this can start before the issuer. */
 let discovered;
 function discover() {
   discovered ??= oidc
     .discovery(issuer, CLIENT_ID, {}, CLIENT_SECRET ? oidc.ClientSecretBasic(CLIENT_SECRET) : oidc.None(), {
       execute: [
-        oidc.enableNonRepudiationChecks, // verify the ID token with the issuer's keys, not only by the TLS connection
+        oidc.enableNonRepudiationChecks, // verifies the ID token with the issuer's keys, not only by the TLS connection
         ...(isLocal(issuer) ? [oidc.allowInsecureRequests] : []),
       ],
     })
     .catch((error) => {
-      discovered = undefined; // and ask again next time
+      discovered = undefined; // so that the next call retries
       throw error;
     });
   return discovered;
@@ -35,7 +35,7 @@ function discover() {
 
 const isLocal = ({ protocol, hostname }) => protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname);
 
-/** `/`: who is signed in, and what the issuer's userinfo endpoint says of them right now. */
+/** `/`: shows who is signed in, and what the issuer's userinfo endpoint says about them right now. */
 async function home({ session, response }) {
   const { tokens, notice } = session ?? {};
   if (session) session.notice = undefined;
@@ -48,8 +48,9 @@ async function home({ session, response }) {
 }
 
 /**
- * `/login`: sends the browser to the issuer. What only we may know of this attempt stays in the session. It can be the
- * client's `initiate_login_uri`, too: the issuer then leads here who has used a mailed link, maybe on another device, and says who it is.
+ * `/login`: redirects the browser to the issuer. The secrets of this attempt stay in the session. This can also be the
+ * client's `initiate_login_uri`: the issuer then redirects people here who have used a mailed link, perhaps on another
+ * device, and says who they are.
  */
 async function login({ url, session, response }) {
   const config = await discover();
@@ -65,13 +66,13 @@ async function login({ url, session, response }) {
   redirect(response, oidc.buildAuthorizationUrl(config, { ...parameters, code_challenge: challenge }).href);
 }
 
-/** `/callback`: the browser brings the issuer's answer, and the code in it is exchanged for tokens. */
+/** `/callback`: receives the issuer's answer through the browser, and exchanges its code for tokens. */
 async function callback({ url, session, response }) {
   const state = url.searchParams.get('state') ?? '';
   const attempt = session?.attempts.get(state);
   if (!attempt) {
-    // An answer that we did not ask for (a bookmarked link, or somebody's trick) signs nobody in. Asking ourselves costs
-    // the person nothing: the issuer knows them by now and answers at once. Once, or a browser without cookies would circle.
+    // An answer that we did not request (a bookmarked link, or an attack) signs nobody in. Our own request costs the
+    // person nothing: the issuer knows them by now and answers at once. Only once: without cookies this would loop.
     if (url.searchParams.has('code') && !state.startsWith('again.')) return redirect(response, '/login?again');
     throw new Error('This answer belongs to no sign-in of this browser. Are its cookies blocked?');
   }
@@ -79,32 +80,32 @@ async function callback({ url, session, response }) {
   const checks = { expectedState: state, expectedNonce: attempt.nonce, pkceCodeVerifier: attempt.verifier };
   const tokens = await oidc.authorizationCodeGrant(await discover(), url, checks);
   sessions.delete(session.id);
-  newSession(response).tokens = kept(tokens); // under a new id, which nobody can have planted before
+  newSession(response).tokens = kept(tokens); // under a new id: nobody can have fixed it before
   redirect(response, '/');
 }
 
-/** `/refresh`: a new access token, without the person. */
+/** `/refresh`: gets a new access token without involving the person. */
 async function refresh({ session, response }) {
   session.tokens = kept(await oidc.refreshTokenGrant(await discover(), session.tokens.refresh_token), session.tokens);
   session.notice = 'The tokens were refreshed.';
   redirect(response, '/');
 }
 
-/** `/revoke`: the issuer takes the tokens back; the sign-in at the issuer itself stays. */
+/** `/revoke`: revokes the tokens at the issuer; the sign-in at the issuer itself stays. */
 async function revoke({ session, response }) {
   await oidc.tokenRevocation(await discover(), session.tokens.refresh_token);
   session.notice = 'The tokens were revoked.';
   redirect(response, '/');
 }
 
-/** `/logout`: forgets the person here, and asks the issuer to do the same (OpenID Connect RP-Initiated Logout). */
+/** `/logout`: ends the session here, and asks the issuer to do the same (OpenID Connect RP-Initiated Logout). */
 async function logout({ session, response }) {
   sessions.delete(session.id);
   const parameters = { id_token_hint: session.tokens.id_token, post_logout_redirect_uri: `${origin}/` };
   redirect(response, oidc.buildEndSessionUrl(await discover(), parameters).href);
 }
 
-/** What a later request needs of the issuer's answer; a refresh may leave out what has not changed. */
+/** Returns what later requests need of the issuer's answer; a refresh may omit what has not changed. */
 const kept = (tokens, earlier) => ({
   access_token: tokens.access_token,
   refresh_token: tokens.refresh_token ?? earlier?.refresh_token,
@@ -130,11 +131,11 @@ const redirect = (response, location) => response.writeHead(303, { location }).e
 const send = (response, status, view) =>
   response.writeHead(status, pageHeaders(issuer.origin)).end(renderPage({ ...view, issuer: issuer.origin }));
 
-/** The words of whoever refused: the token endpoint's JSON, a WWW-Authenticate header, or the network. */
+/** Returns the reason of a refusal: from the token endpoint's JSON, a WWW-Authenticate header, or the network. */
 const reasonOf = ({ error_description, error, cause, message }) =>
   error_description ?? error ?? cause?.[0]?.parameters?.error_description ?? cause?.message ?? message;
 
-// What changes something is a POST: SameSite=Lax keeps the cookie off those that other sites send.
+// Changes are POST requests: SameSite=Lax withholds the cookie from those that other sites send.
 const routes = { 'GET /': home, 'GET /login': login, 'GET /callback': callback };
 const signedInRoutes = { 'POST /refresh': refresh, 'POST /revoke': revoke, 'POST /logout': logout };
 
