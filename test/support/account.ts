@@ -4,11 +4,11 @@ import { type Browser, locationOf, password, type TestClient } from './oauth.js'
 
 type OfClient = Pick<TestClient, 'clientId'>;
 
-/** The address of a page of the person's account. */
+/** Returns the address of a page of the person's account. */
 export const accountUrl = (client: OfClient, more: Record<string, string> = {}, page = '') =>
   `/oauth/account${page}?${new URLSearchParams({ client_id: client.clientId, ...more })}`;
 
-/** Follows redirects of the service itself, up to a page. */
+/** Follows redirects within the service until an answer is a page. */
 export async function follow(browser: Browser, answer: LightMyRequestResponse): Promise<LightMyRequestResponse> {
   let at = answer;
   for (let hops = 0; at.statusCode === 303; hops++) {
@@ -19,14 +19,14 @@ export async function follow(browser: Browser, answer: LightMyRequestResponse): 
   return at;
 }
 
-/** A page of the account of somebody who may have to sign in first, with the password. */
+/** Opens a page of the person's account, and signs them in with the password where the service asks for it. */
 export async function openAccount(browser: Browser, address: string, { email }: { email: string }) {
   const page = await follow(browser, await browser.get(address));
   const asksPassword = page.body.includes('name="password"') && !page.body.includes('name="session"');
   return asksPassword ? follow(browser, await browser.submit(page, { email, password })) : page;
 }
 
-/** Sends a form of an account page: `form` is what follows `/oauth/account/`. */
+/** Sends a form of an account page. @param form the path after `/oauth/account/` */
 export function send(
   browser: Browser,
   page: LightMyRequestResponse,
@@ -38,6 +38,6 @@ export function send(
   return browser.post(`/oauth/account/${form}`, { ...context, ...fields }, headers);
 }
 
-/** What the page says was done. */
+/** Returns the notice on the page that says what was done. */
 export const noticeOf = (page: LightMyRequestResponse): string | null =>
   /role="status">([^<]*)</.exec(page.body)?.[1] ?? null;

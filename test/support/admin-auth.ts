@@ -30,15 +30,15 @@ import { newDatabase } from './database.js';
 export interface Options {
   baseUrl?: string;
   rateLimits?: boolean;
-  /** Requests a minute of callers without a credential that counts for itself. */
+  /** Requests a minute from callers whose credential has no limit of its own. */
   anonymousPerMinute?: number;
-  /** Stands for the workflow where its absence or failure is what a test is about. */
+  /** Replaces the workflow, for tests of what happens while it is missing or fails. */
   confirmRegistration?: UsersDeps['processes']['confirmRegistration'];
   resumeAccountIntent?: UsersDeps['processes']['resumeAccountIntent'];
   onRehashError?: UsersDeps['onRehashError'];
 }
 
-/** Admin authentication on a database of its own, with a clock that tests can move. Temporal's part is done at once. */
+/** Starts admin authentication on its own database and a clock that tests move; Temporal's work is done at once. */
 export async function newAdminAuth({
   baseUrl = 'http://localhost:3000',
   rateLimits = false,
@@ -63,7 +63,7 @@ export async function newAdminAuth({
     domainSchedule: { pauses: [], recheckMs: hours(24), lapseAfterMs: hours(72) },
   };
   const { sealing, keys, registrations, accountIntents } = composeShared({ config, db, now });
-  await keys.rotate(); // makes the first key
+  await keys.rotate(); // creates the first key
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({ breachUrl: null, hashing: cheapCodes });
   const processes = {
@@ -71,7 +71,7 @@ export async function newAdminAuth({
       options.confirmRegistration ??
       (({ pendingRegistrationId }: { pendingRegistrationId: string }) =>
         registrations.provision(pendingRegistrationId)),
-    /** As `workflows/account-intent.ts` does. */
+    /** Does what `workflows/account-intent.ts` does. */
     resumeAccountIntent:
       options.resumeAccountIntent ??
       (async ({ intentId }: { intentId: string }, claimId: string) => {
@@ -132,7 +132,7 @@ export async function newAdminAuth({
     pass: (ms: number) => {
       movedMs += ms;
     },
-    /** However long it takes, it takes no time by the clock, which only `pass` moves meanwhile. */
+    /** Runs `work` while the clock stands still, however long it takes; only `pass` moves the clock meanwhile. */
     async whileTimeStands<T>(work: () => Promise<T>): Promise<T> {
       stoodAt = Date.now();
       return work().finally(() => {
@@ -148,7 +148,7 @@ export async function newAdminAuth({
     delete: (url: string, headers: Record<string, string> = {}) =>
       app.inject({ method: 'DELETE', url: `/v1/auth${url}`, headers }),
 
-    /** A user with as many Applications in each Account as asked for. */
+    /** Creates a user with Accounts, each with as many Applications as asked for. */
     async addUser({
       password = 'violet tractor 19',
       accounts = [1],
@@ -188,13 +188,13 @@ export async function newAdminAuth({
       return { ...user, password: password ?? '', accounts: made };
     },
 
-    /** The token of the link that was mailed to an address. */
+    /** Returns the token of the verification link that was mailed to an address. */
     async linkTokenFor(email: string) {
       const found = await db.transaction('system', (tx) => tx.findOneByOrFail(PendingRegistration, { email }));
       return registrationToken(sealing, found).token;
     },
 
-    /** The token of the newest link to set a password that was written for a user. */
+    /** Returns the token of the newest password link that was created for a user. */
     async passwordTokenFor(userId: string) {
       const found = await db.transaction('system', (tx) =>
         tx.findOneOrFail(PasswordLink, { where: { userId }, order: { createdAt: 'desc', id: 'desc' } }),
@@ -202,7 +202,7 @@ export async function newAdminAuth({
       return passwordLinkToken(sealing, found).token;
     },
 
-    /** What a signed-in browser of a user sends with its calls; without a password there is no sign-in to ask for it. */
+    /** Inserts a session of a user, with or without a password, and returns what their signed-in browser sends. */
     async sessionOf(userId: string) {
       const user = await db.transaction('system', (tx) => tx.findOneByOrFail(User, { id: userId }));
       const browser = { ipAddress: null, userAgent: null };
@@ -231,7 +231,7 @@ type Answer = Awaited<ReturnType<AdminAuth['post']>>;
 export const cookieOf = (answer: Answer, name = 'admin_refresh') =>
   answer.cookies.find((cookie) => cookie.name === name) as { name: string; value: string } & Record<string, unknown>;
 
-/** The Cookie header that a browser would send after an answer. */
+/** Returns the Cookie header that a browser would send after an answer. */
 export const cookieHeader = (answer: Answer) => ({
   cookie: answer.cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
 });

@@ -6,17 +6,17 @@ import { totpCode } from './mfa.js';
 
 type Person = Pick<Awaited<ReturnType<AdminAuth['addUser']>>, 'email' | 'password'>;
 
-/** What a person with second factors does, as their browser would. */
+/** Returns what a person with second factors does in their browser. */
 export function withFactors(auth: AdminAuth) {
   const login = async (person: Person, more: object = {}) =>
     auth.post('/login', { email: person.email, password: person.password, ...more });
 
-  /** Signs somebody in who has no factor yet. */
+  /** Signs in a person who has no factor yet. */
   async function session(person: Person): Promise<string> {
     return ok(await login(person)).access_token;
   }
 
-  /** Enrolls an authenticator app in a session, and lets half a minute go by, so that the next code can be used at once. */
+  /** Enrolls an authenticator app in a session, and moves the clock half a minute so the next code works at once. */
   async function enrollTotp(token: string) {
     const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(token)));
     const code = () => totpCode(begun.secret, auth.now());
@@ -45,7 +45,7 @@ export function withFactors(auth: AdminAuth) {
     };
   }
 
-  /** Signs in with the password as far as the question for the second factor. */
+  /** Signs in with the password, up to the request for the second factor. */
   async function challenge(person: Person, more: object = {}): Promise<string> {
     const data = ok(await login(person, more));
     expect(data.outcome).toBe('mfa_required');
@@ -73,13 +73,13 @@ export function withFactors(auth: AdminAuth) {
   }
 }
 
-/** The data of an answer, where it has the status that is expected. */
+/** Returns the data of an answer. @throws Error if the answer has another status */
 export function ok(answer: LightMyRequestResponse, status = 200) {
   if (answer.statusCode !== status) throw new Error(`${answer.statusCode} instead of ${status}: ${answer.body}`);
   return answer.json().data;
 }
 
-/** How a token says that its user was proved. */
+/** Returns how the user of an access token was authenticated: its `amr` and `acr`. */
 export function provedIn(token: string) {
   const { amr, acr } = decodeJwt(token);
   return { amr, acr };

@@ -12,7 +12,7 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { baseUrl, type TestAccount, type TestApi } from './api.js';
 import { type Call, callsOf } from './calls.js';
 
-export const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as the api's
+export const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // the api's key
 
 export interface TestMember {
   membershipId: string;
@@ -24,7 +24,7 @@ export interface TestMember {
 
 type Person = Pick<TestMember, 'userId' | 'email' | 'headers'>;
 
-/** An administrator of an Account, signed in; the same person may be one of several. */
+/** Creates a signed-in administrator of an Account; one person may be an administrator of several. */
 export async function newMember(
   api: TestApi,
   account: TestAccount,
@@ -48,7 +48,7 @@ export async function newMember(
   return { membershipId, userId, email, headers, call: callsOf(api, account.accountSlug, headers) };
 }
 
-/** A User with a live session that is bound to nothing. */
+/** Creates a User with a live session that is not bound to any credential. */
 export async function newPerson({ database: { db }, clock: { now } }: TestApi, user: Partial<User> = {}) {
   const userId = uuidv7();
   const email = `mia.${randomBytes(6).toString('hex')}@example.com`;
@@ -94,7 +94,7 @@ export async function newPerson({ database: { db }, clock: { now } }: TestApi, u
   return { userId, email: user.email ?? email, headers: { authorization: `Bearer ${accessToken}` } };
 }
 
-/** Ids of the built-in roles, by key. */
+/** Returns the ids of the built-in roles, by key. */
 export async function rolesByKey(call: Call): Promise<Record<string, string>> {
   const { items } = (await call('GET', '/administrator-roles')).json();
   return Object.fromEntries(
@@ -102,7 +102,7 @@ export async function rolesByKey(call: Call): Promise<Record<string, string>> {
   );
 }
 
-/** Asks somebody to administrate the Account; with the token of the link that was mailed. */
+/** Invites an administrator to the Account; returns the invite with the token of the mailed link. */
 export async function invite(call: Call, body: object = {}) {
   const email = `ivo.${randomBytes(6).toString('hex')}@example.com`;
   const wanted = { email, first_name: 'Ivo', last_name: 'Kern', ...body };
@@ -112,5 +112,5 @@ export async function invite(call: Call, body: object = {}) {
   return { ...data, token: tokenOf(data.id) } as { id: string; email: string; token: string } & Record<string, unknown>;
 }
 
-/** @param linkNumber 1 for the first link, 2 for the one that was sent again */
+/** @param linkNumber 1 for the first link, 2 for the one that was resent */
 export const tokenOf = (id: string, linkNumber = 1) => administratorInviteToken(sealing, { id, linkNumber }).token;

@@ -1,6 +1,6 @@
 import { rowsAsOwner } from './database.js';
 
-/** As if every `Idempotency-Key` had been taken so much earlier: their times are PostgreSQL's, and no test moves its clock. */
+/** Moves every `Idempotency-Key` into the past: their times come from PostgreSQL, whose clock tests cannot move. */
 export const ageKeys = (ownerUrl: string, ms: number): Promise<unknown> =>
   rowsAsOwner(
     ownerUrl,

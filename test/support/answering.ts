@@ -6,8 +6,9 @@ export interface Asked {
 }
 
 /**
- * A database for the rules that come after its answer: it answers a statement, by its name, with these rows, and keeps what it
- * was asked. Of a transaction it keeps the events that were recorded in it and what else was written; that answers nothing.
+ * A stand-in database for rules that work on what a database answers: it answers each statement, by its name, with
+ * these rows, and records the statements. Of a transaction it records the events and the other writes, and answers them
+ * with nothing.
  */
 export function answering(rows: Record<string, readonly object[]> | readonly object[] = []) {
   const asked: Asked[] = [];

@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { baseUrl } from './api.js';
 
-/** `409 application.slug_taken`; of a success the status alone. */
+/** Returns `409 application.slug_taken`; for a success the status alone. */
 export const outcomeOf = (response: LightMyRequestResponse): string =>
   [response.statusCode, response.body && response.json().error?.code].filter(Boolean).join(' ');
 
@@ -11,10 +11,10 @@ export const outcomesOf = (responses: LightMyRequestResponse[]): Record<string, 
   return counts;
 };
 
-/** The code of a refusal. */
+/** Returns the error code of a refusal. */
 export const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 
-/** Where an answer leads, on the service itself. */
+/** Returns where an answer redirects to on the service itself, without the base URL. */
 export const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
 export const accessible = { access_state: 'accessible', can_access: true };
@@ -25,7 +25,7 @@ export const shape = {
   updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
 };
 
-/** That a list of what was made here comes in these orders, and the other way round. @param listed asks for it, and names what comes */
+/** Expects the list of what the test created in these orders and reversed. @param listed requests it, returns names */
 export async function expectSorted(
   listed: (query: string) => Promise<string[]>,
   orders: Record<string, string[]>,

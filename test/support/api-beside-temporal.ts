@@ -1,7 +1,7 @@
 import { startApi, type TestApi } from './api.js';
 import { startTestTemporal } from './temporal.js';
 
-/** The whole api, and a Temporal server that answers it. Nothing is relayed and there is no worker: no process ever runs. */
+/** Starts the whole api beside a Temporal server, but no relay and no worker: no process ever runs. */
 export async function startApiBesideTemporal(env: Record<string, string> = {}): Promise<TestApi> {
   const temporal = await startTestTemporal();
   const api = await startApi({ TEMPORAL_ADDRESS: temporal.address, ...env });

@@ -4,7 +4,7 @@ import type { TestAccount, TestApi } from './api.js';
 import type { Calls } from './nodes.js';
 import { rowsOf } from './rows.js';
 
-/** An Identity of the Environment that cannot sign in; returns its id. */
+/** Creates an Identity of the Environment that cannot sign in; returns its id. */
 export async function newPerson({ services }: TestApi, { scope }: Pick<TestAccount, 'scope'>, email?: string) {
   const { identity } = await services.identities.create(scope, {
     email: email ?? `ben.${uuidv7()}@example.com`,
@@ -16,14 +16,14 @@ export async function newPerson({ services }: TestApi, { scope }: Pick<TestAccou
   return identity.id;
 }
 
-/** A role of the Environment that holds these permissions; returns its id. */
+/** Creates a role of the Environment with these permissions; returns its id. */
 export async function newRole(call: Calls, name: string, permissionKeys: string[]): Promise<string> {
   const answer = await call('POST', '/roles', { name, permission_keys: permissionKeys });
   if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);
   return answer.json().data.id;
 }
 
-/** What the rows say of an organization's members, beside what its counter says. */
+/** Returns an organization's members as its rows and as its counter have them. */
 export async function membersOf(api: TestApi, organizationId: string) {
   const [found] = await rowsOf<{ members: string[]; count: number }>(
     api,
@@ -34,7 +34,7 @@ export async function membersOf(api: TestApi, organizationId: string) {
   return found as { members: string[]; count: number };
 }
 
-/** Ids of the roles that somebody holds at a node. */
+/** Returns the ids of the roles that an Identity holds at a node. */
 export const rolesHeld = async (api: TestApi, identityId: string, nodeId: string): Promise<string[]> =>
   (
     await rowsOf<{ role_id: string }>(
@@ -50,7 +50,7 @@ export interface TestOrganization {
   version: number;
 }
 
-/** An organization as it is answered; fails where it is not made. */
+/** Creates an organization; returns it as the API answers. @throws Error if the API refuses it */
 export async function newOrganization(call: Calls, name: string, more: object = {}): Promise<TestOrganization> {
   const answer = await call('POST', '/organizations', { name, ...more });
   if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);

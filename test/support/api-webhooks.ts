@@ -6,7 +6,7 @@ import type { TestAccount, TestApi } from './api.js';
 import { rowsOf } from './rows.js';
 import { webhookRow } from './webhooks.js';
 
-/** A subscription of the Environment, or of the Account, as a row; its secret is nobody's. */
+/** Inserts a subscription of the Environment or of the Account; nobody knows its secret. */
 export async function subscribe(
   { database, clock }: TestApi,
   { scope }: Pick<TestAccount, 'scope'>,
@@ -22,7 +22,7 @@ export async function subscribe(
   return webhook.id;
 }
 
-/** An event of the Environment, about a role that is not there. @returns its id */
+/** Records an event of the Environment about a role that does not exist. @returns its id */
 export const happen = (
   { database }: TestApi,
   { scope }: Pick<TestAccount, 'scope'>,

@@ -23,15 +23,15 @@ export const baseUrl = 'http://localhost:3000';
 
 export interface TestApi extends ComposedApi {
   database: TestDatabase;
-  /** Moves the clock that the api's rules read. */
+  /** Advances the clock that the api's rules read. */
   clock: { now: Date; advance(ms: number): void };
   stop(): Promise<void>;
 }
 
 /**
- * The whole api in this process, on a database of its own; requests are injected. Temporal is not there.
+ * Starts the whole api in this process, on its own database; tests inject requests. There is no Temporal.
  * @param log for tests of what is logged
- * @param shared the database of another one, which has to outlive it
+ * @param shared the database of another api, which has to stop after this one
  */
 export async function startApi(
   env: Record<string, string> = {},
@@ -47,9 +47,9 @@ export async function startApi(
     MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
     BREACH_CHECK_URL: 'off',
     RATE_LIMITS: 'off',
-    MAX_EVENT_LOOP_DELAY: '0s', // a busy machine of tests is no overload
+    MAX_EVENT_LOOP_DELAY: '0s', // a busy test machine is not an overload
     REQUEST_TIMEOUT: '5m',
-    DNS_SERVERS: '127.0.0.1:1', // nobody: tests ask nothing of the world
+    DNS_SERVERS: '127.0.0.1:1', // nothing listens: tests ask no real DNS
     ...env,
   });
   const clock = {
@@ -79,14 +79,14 @@ export interface TestAccount {
   /** The other Environment of the same Application. */
   productionScope: EnvironmentScope;
   userId: string;
-  /** Paths below the Development Environment's Portal prefix. */
+  /** Returns a path below the Development Environment's Portal prefix. */
   portalPath(path: string, environmentSlug?: string): string;
-  /** `Authorization` of a signed-in administrator with this built-in role. */
+  /** Returns the `Authorization` header of a signed-in administrator with this built-in role. */
   as(role: AdministratorRoleKey): Promise<Record<string, string>>;
   apiKey(scopes?: 'full' | string[]): Promise<Record<string, string>>;
 }
 
-/** An Account with an Application and both Environments; each test makes its own, so nothing is shared or truncated. */
+/** Creates an Account with an Application and both Environments; tests share none, so nothing has to be truncated. */
 export async function newAccount({ database: { db }, clock, services }: TestApi): Promise<TestAccount> {
   const name = `acme-${randomBytes(4).toString('hex')}`;
   const now = clock.now;
@@ -160,7 +160,7 @@ export async function newAccount({ database: { db }, clock, services }: TestApi)
   };
 }
 
-/** Sends a request and checks its status, showing the answer where it differs. */
+/** Sends a request and checks its status; shows the answer if the status differs. */
 export async function send(
   app: FastifyInstance,
   status: number,
@@ -176,8 +176,8 @@ export async function send(
 }
 
 /**
- * Repeats a request until it is refused with 401; what a process keeps of an API key may be a second old (contract §5), or
- * what a machine that is ten times slower makes of it.
+ * Repeats a request until it is refused with 401: a process may cache an API key for a second (contract §5), which
+ * takes longer on a machine that is ten times slower.
  */
 export async function untilRefused(app: FastifyInstance, options: InjectOptions): Promise<void> {
   const deadline = Date.now() + patience;

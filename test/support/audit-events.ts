@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { TestAccount, TestApi } from './api.js';
 import { asOwner } from './database.js';
 
-/** Rows as nobody but a test writes them: many at once, at any time, in any place. Answers their ids, oldest first. */
+/** Inserts many events at once, at any time and in any place, as only tests do. Returns their ids, oldest first. */
 export async function writeEvents(
   { database }: TestApi,
   { scope }: Pick<TestAccount, 'scope'>,
@@ -32,7 +32,7 @@ export async function writeEvents(
     ...columns,
   };
   return asOwner(async (client) => {
-    await client.query('delete from event_marks'); // they say that no event comes with a time of before them
+    await client.query('delete from event_marks'); // the marks say that no event with an earlier time follows
     const { rows } = await client.query(
       `with written as (insert into events (${Object.keys(values).join()}) select ${Object.values(values).join()}
          from generate_series(1, ${count}) i returning id, created_at)
@@ -42,11 +42,11 @@ export async function writeEvents(
   }, database.ownerUrl);
 }
 
-/** The scope's events are counted, as housekeeping does it. */
+/** Counts the scope's events, as housekeeping does. */
 export const settle = ({ database }: TestApi) =>
   database.db.statement({ name: 's', text: 'select gatehouse_settle_events()' }, []);
 
-/** Waits for the transactions of now: while an older one runs, in any database of the server, the feed tells nothing newer. */
+/** Waits for the open transactions of all databases of the server: the feed shows no event newer than an open one. */
 export async function allEnded({ database }: TestApi): Promise<void> {
   const one = async (text: string, values: unknown[] = []) =>
     (await database.db.statement<{ value: unknown }>({ name: `all_ended_${text.length}`, text }, values))[0]?.value;

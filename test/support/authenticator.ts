@@ -7,41 +7,41 @@ import type {
 } from '@simplewebauthn/server';
 import { type CborValue, cbor } from './cbor.js';
 
-/** What a key is like; each test says what matters to it. */
+/** What an authenticator is like; each test sets what it is about. */
 export interface AuthenticatorOptions {
-  /** Where the browser would be, and the relying party that it would name. */
+  /** The origin of the page in the browser, and the relying party that the browser would name. */
   origin: string;
-  /** Whether it verifies who uses it, by a PIN or a finger. */
+  /** Whether it verifies its user, by a PIN or a fingerprint. */
   verifiesUser?: boolean;
-  /** A passkey that its maker syncs, rather than a key that never leaves its chip. */
+  /** Whether it is a passkey that its maker syncs, rather than a key that never leaves its chip. */
   isSynced?: boolean;
-  /** Whether it counts its uses; passkeys that are synced cannot. */
+  /** Whether it has a signature counter; synced passkeys cannot. */
   counts?: boolean;
   algorithm?: 'ES256' | 'EdDSA' | 'RS256';
 }
 
-/** How an answer is to be wrong. */
+/** What is wrong in an answer. */
 export interface Flaws {
   origin?: string;
   rpId?: string;
   challenge?: string;
   type?: string;
   crossOrigin?: boolean;
-  /** The page that has the browser's one in a frame. */
+  /** The origin of the page that embeds this page in a frame. */
   topOrigin?: string;
   userHandle?: string | null;
   userPresent?: boolean;
   userVerified?: boolean;
   counter?: number;
-  /** Whether it says that it can be copied. */
+  /** Whether it claims that it can be backed up. */
   synced?: boolean;
   /** Flips a bit of the signature. */
   tampered?: boolean;
-  /** Names the new credential as another one is named. */
+  /** Gives the new credential the id of another one. */
   credentialId?: Buffer;
-  /** A public key, as COSE says it, in the place of the new one's. */
+  /** A COSE public key in place of the new one's. */
   publicKey?: Buffer;
-  /** An attestation statement that nobody asked for. */
+  /** An attestation statement that the service did not ask for. */
   statement?: { fmt: string; attStmt: Map<string, CborValue> };
 }
 
@@ -60,7 +60,7 @@ const ATTESTED = 0x40;
 
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest();
 
-/** An authenticator and the browser in front of it, in software: real keys, real signatures, and any flaw that is asked for. */
+/** Simulates an authenticator and its browser: real keys, real signatures, and any flaw that a test asks for. */
 export function createAuthenticator({
   origin,
   verifiesUser = true,
@@ -96,7 +96,7 @@ export function createAuthenticator({
   return {
     credentials,
 
-    /** Answers `navigator.credentials.create` as its JSON. */
+    /** Returns the JSON of `navigator.credentials.create`. */
     create(options: PublicKeyCredentialCreationOptionsJSON, flaws: Flaws = {}): RegistrationResponseJSON {
       const { privateKey, cose } = newKey(algorithm);
       const id = flaws.credentialId ?? randomBytes(32);
@@ -121,7 +121,7 @@ export function createAuthenticator({
       };
     },
 
-    /** Answers `navigator.credentials.get` as its JSON, with a key that is allowed, or the newest one where any is. */
+    /** Returns the JSON of `navigator.credentials.get`, by an allowed key, or the newest one if any key is allowed. */
     get(options: PublicKeyCredentialRequestOptionsJSON, flaws: Flaws = {}): AuthenticationResponseJSON {
       const allowed = options.allowCredentials?.map(({ id }) => id) ?? [];
       const used = credentials.findLast(({ id }) => allowed.length === 0 || allowed.includes(id.toString('base64url')));
@@ -152,7 +152,7 @@ export type Authenticator = ReturnType<typeof createAuthenticator>;
 const signedBy = (key: KeyObject, data: Buffer) =>
   sign(key.asymmetricKeyType === 'ed25519' ? null : 'sha256', data, key);
 
-/** A key pair, with its public part as COSE says it (RFC 9053 §7, RFC 8230 §4). */
+/** Generates a key pair; the public key is in COSE (RFC 9053 §7, RFC 8230 §4). */
 function newKey(algorithm: NonNullable<AuthenticatorOptions['algorithm']>): { privateKey: KeyObject; cose: Buffer } {
   const { privateKey, publicKey } = {
     ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 
-/** What a token endpoint was sent. */
+/** What a client sent to the token endpoint. */
 export interface SentToToken {
   form: URLSearchParams;
   authorization: string | null;
@@ -11,12 +11,12 @@ export interface SentToToken {
 export type SigningKey = Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
 type Answer = { status?: number; body: unknown; headers?: Record<string, string> };
 
-/** Made once: a test file starts many providers. */
+/** Generated once: a test file starts many providers. */
 let keys: ReturnType<typeof generateKeyPair> | undefined;
 
 /**
- * An OpenID provider whose every word a test chooses: what a hostile or a broken one says. The good answers of the real one
- * are in `openid-provider.ts`.
+ * Starts an OpenID provider whose every answer a test chooses: what hostile and broken providers say. The real provider
+ * in `openid-provider.ts` gives the good answers.
  */
 export async function startBentProvider() {
   keys ??= generateKeyPair('RS256');
@@ -56,19 +56,19 @@ export async function startBentProvider() {
 
   return {
     issuer,
-    /** Changed by a test as it likes. */
+    /** Tests change these as they like. */
     discovery,
     routes,
     asked,
     privateKey,
-    /** An ID token by the provider's key; what is undefined is left out. */
+    /** Returns an ID token signed with the provider's key, without the claims that are undefined. */
     idToken: (claims: Record<string, unknown>, header: object = {}, key: SigningKey = privateKey) => {
       const now = Math.floor(Date.now() / 1000);
       const all = { iss: issuer, aud: 'client', sub: 'ana', iat: now, exp: now + 300, ...claims };
       const said = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
       return new SignJWT(said).setProtectedHeader({ alg: 'RS256', kid: 'key', ...header }).sign(key);
     },
-    /** What the token endpoint answers with an ID token. */
+    /** Has the token endpoint answer with an ID token. */
     answers: (idToken: () => Promise<string> | string, more: Record<string, unknown> = {}) =>
       routes.set('/token', async () => ({
         body: { access_token: 'access', token_type: 'Bearer', id_token: await idToken(), ...more },

@@ -9,7 +9,7 @@ export type Call = (
   more?: Record<string, string>,
 ) => Promise<LightMyRequestResponse>;
 
-/** Calls below one Account's prefix with one administrator's credential. */
+/** Returns calls below one Account's prefix with one administrator's credential. */
 export const callsOf =
   ({ app }: TestApi, accountSlug: string, headers: Record<string, string>): Call =>
   (method, path, payload, more = {}) =>

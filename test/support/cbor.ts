@@ -1,7 +1,7 @@
 type Key = string | number;
 export type CborValue = number | string | Buffer | CborValue[] | Map<Key, CborValue>;
 
-/** As much of RFC 8949 as WebAuthn needs: integers, texts, byte strings, and lists and maps of these, in the order given. */
+/** Encodes as much of RFC 8949 as WebAuthn needs: integers, texts, byte strings, lists and maps in the given order. */
 export function cbor(value: CborValue): Buffer {
   if (typeof value === 'number') return value < 0 ? head(1, -1 - value) : head(0, value);
   if (typeof value === 'string') return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);

@@ -8,7 +8,7 @@ import { patience } from './patience.js';
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const places = ['/usr/bin', '/usr/local/bin', '/snap/bin', ...(process.env.PATH ?? '').split(delimiter)];
 
-/** The browser that the tests drive: `CHROMIUM_PATH`, or one that is installed. @throws Error that says how to get one */
+/** Returns the path of the browser: `CHROMIUM_PATH` or an installed one. @throws Error that says how to get one */
 export function findChromium(): string {
   const { CHROMIUM_PATH: configured } = process.env;
   if (configured && !existsSync(configured)) throw new Error(`CHROMIUM_PATH=${configured}: there is no such file`);
@@ -33,17 +33,17 @@ export function launchChromium(): Promise<Browser> {
 
 export interface Visitor {
   page: Page;
-  /** What Chromium complained of so far: violations of a page's security policy, errors of scripts. */
+  /** What Chromium has complained of: violations of a page's security policy, script errors. */
   complaints: string[];
   close(): Promise<void>;
 }
 
-/** Somebody with a browser profile of their own. */
+/** Opens a new browser profile for a visitor. */
 export async function newVisitor(browser: Browser, options: BrowserContextOptions = {}): Promise<Visitor> {
   const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 800 }, ...options });
   const complaints: string[] = [];
   context.on('console', (message) => {
-    // An answer such as 400 is logged as an error too, although the page shows exactly what it should.
+    // Chromium logs an answer such as 400 as an error although the page shows what it should.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
       complaints.push(message.text());
     }
@@ -54,7 +54,7 @@ export async function newVisitor(browser: Browser, options: BrowserContextOption
   return { page, complaints, close: () => context.close() };
 }
 
-/** A page's heading: there once it is shown and all of the page has come, so that what else is on it can be counted. */
+/** Waits for a page's heading and for the rest of the page, so that a test can count what is on it. */
 export const headingOf = (page: Page, name: string | RegExp) => ({
   async waitFor(): Promise<void> {
     await page.getByRole('heading', { level: 1, name }).waitFor();
@@ -64,11 +64,11 @@ export const headingOf = (page: Page, name: string | RegExp) => ({
 
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** What axe-core finds wrong with a page for people who use it in another way than most: rule and element, one a line. */
+/** Returns what axe-core finds inaccessible on a page: rule and element, one per line. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(readFileSync(axeFile, 'utf8'));
   return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: typeof Axe }; // the script in the page put it there
+    const { axe } = globalThis as unknown as { axe: typeof Axe }; // defined by the script above, in the page
     const { violations } = await axe.run({ preload: false });
     return violations.flatMap(({ id, impact, help, nodes }) =>
       nodes.map(({ html }) => `${impact}: ${id}: ${help}: ${html}`),

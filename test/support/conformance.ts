@@ -12,8 +12,8 @@ import { createSchemas, resolved, type Schemas } from './document-schemas.js';
 import { violations } from './violations.js';
 
 /**
- * Holds every answer that tests inject into this app against its OpenAPI document.
- * @param name of the surfaces that the app has: those of one name have one document
+ * Checks every answer that tests inject into this app against its OpenAPI document.
+ * @param name of the app's set of surfaces: all apps with one name share one document
  */
 export function holdToDocument(app: FastifyInstance, name = 'api'): void {
   const inject = app.inject.bind(app) as (options: unknown) => Promise<LightMyRequestResponse>;
@@ -36,8 +36,8 @@ interface Documented {
 const documents = new Map<string, Documented>();
 
 /**
- * Made once a run: the first test that needs it keeps it in a file for the others. Read once a process, whose files then use
- * the same compiled schemas.
+ * Built once a run: the first test that needs it writes it to a file for the others. Read once a process, whose test
+ * files then share the compiled schemas.
  */
 function documentOf(app: FastifyInstance, name: string): Documented {
   const known = documents.get(name) ?? readDocument(app, name);
@@ -75,7 +75,7 @@ function complaintsAbout(
   if (!found) return [];
   const name = `${found.operation.operationId} (${request.method} ${found.path}) answered ${statusCode}`;
   const code = codeOf(body);
-  // Such as an id that is longer than any, or none at all: there is no operation at this path.
+  // No operation has this path, for example because an id in it is too long or empty.
   if (code === 'route.not_found' || code === 'route.method_not_allowed') return [];
   const { responses } = found.operation;
   const declared = responses[statusCode];

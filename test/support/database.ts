@@ -5,7 +5,7 @@ import { type DbOptions, openDb } from '../../src/platform/database/open-db.js';
 import { patience } from './patience.js';
 
 export interface TestDatabase {
-  /** As the service's role, which row-level security binds. */
+  /** Connects as the service's role, to which row-level security applies. */
   url: string;
   ownerUrl: string;
   db: Db;
@@ -14,7 +14,7 @@ export interface TestDatabase {
 
 const { GATEHOUSE_TEST_SERVER: server = '', GATEHOUSE_TEST_TEMPLATE: template = '' } = process.env;
 
-/** A migrated, empty database of its own: a copy of the template that the global set-up made, in milliseconds. */
+/** Creates a migrated, empty database: a copy of the template that the global set-up made, in milliseconds. */
 export async function newDatabase({ poolSize = 5 }: { poolSize?: number } = {}): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   await asOwner((client) => client.query(`create database ${name} template ${template} strategy file_copy`));
@@ -35,13 +35,13 @@ export async function newDatabase({ poolSize = 5 }: { poolSize?: number } = {}):
   };
 }
 
-/** Whatever a suite did, and on which way: what the database counts by itself is what there is (docs/decisions/0085). */
+/** Expects the counters that the database maintains to equal its rows, whatever a suite did (docs/decisions/0085). */
 export async function expectExactCounts(ownerUrl: string): Promise<void> {
   const [row] = await rowsAsOwner<{ wrong: string }>(ownerUrl, 'select gatehouse_recount_rows() as wrong');
   if (row?.wrong !== '0') throw new Error(`${row?.wrong} totals of row_counts are not what there is`);
 }
 
-/** Another way to such a database. On a busy machine a connection takes as long as it takes, and so does one's turn for it. */
+/** Opens another pool to such a database. On a busy machine, getting a connection takes as long as it takes. */
 export const openTestDb = (
   url: string,
   poolSize: number,
@@ -52,9 +52,9 @@ export const openTestDb = (
 const owners = new Map<string, pg.Pool>();
 
 /**
- * The rows of one statement as the owner, who is not bound by row-level security: for looking at what a test did. Its
- * connections are kept for the next statements.
- * @param statement with a name it is planned once
+ * Returns the rows of one statement as the owner, to whom row-level security does not apply: to look at what a test
+ * did. The connections are kept for the next statements.
+ * @param statement one with a name is planned once
  */
 export async function rowsAsOwner<Row = Record<string, unknown>>(
   url: string,
@@ -68,12 +68,12 @@ export async function rowsAsOwner<Row = Record<string, unknown>>(
 
 function ownersOf(url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 4, idleTimeoutMillis: 2_000, allowExitOnIdle: true });
-  pool.on('error', () => undefined); // servers that a test stops, databases that it drops
+  pool.on('error', () => undefined); // tests stop servers and drop databases
   owners.set(url, pool);
   return pool;
 }
 
-/** Runs statements as the owner in a session of their own. */
+/** Runs statements as the owner in their own session. */
 export async function asOwner<T>(work: (client: pg.Client) => Promise<T>, url = server): Promise<T> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { outcomeOf } from './answers.js';
 
-/** Tokens that nobody was given. @param good one that is good, to be spoiled */
+/** Returns tokens that the service did not issue. @param good a valid one to derive spoiled ones from */
 export const foreignTokens = (good: string): Record<string, string> => ({
   unknown: randomBytes(32).toString('base64url'),
   malformed: `${good}x`,
@@ -11,7 +11,7 @@ export const foreignTokens = (good: string): Record<string, string> => ({
   'with a NUL': '\u0000',
 });
 
-/** That links of invites which lead nowhere are refused alike, whatever is the matter with them and whatever is asked. */
+/** Expects dead invite links to be refused alike, whatever is wrong with them and whatever is requested. */
 export async function expectDeadLinks(
   tokens: Record<string, string>,
   calls: readonly ((token: string) => Promise<LightMyRequestResponse>)[],

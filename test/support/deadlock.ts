@@ -5,19 +5,19 @@ import { untilWaiting } from './lock-waits.js';
 import { until } from './until.js';
 
 export interface Crossing<T> {
-  /** Locks what the other one comes to later. */
+  /** Locks what `other` needs later. */
   first: (tx: EntityManager) => Promise<unknown>;
   other: () => Promise<T>;
-  /** Locks what the other one has already: now each waits for the other. */
+  /** Locks what `other` holds already: now each waits for the other. */
   second: (tx: EntityManager) => Promise<unknown>;
 }
 
 /**
- * Has PostgreSQL end something for a deadlock. It ends whoever looks first while both wait, which is the other one unless the test
- * was kept from coming for a second: then all is begun anew.
- * @param begin makes what one attempt needs
- * @returns what the other one came to after it was ended
- * @throws where nobody was ended
+ * Makes PostgreSQL abort `other` for a deadlock. PostgreSQL aborts the transaction that checks first while both wait:
+ * `other`, unless the test was stalled for a second; then everything is repeated from the start.
+ * @param begin creates what one attempt needs
+ * @returns the outcome of `other` after PostgreSQL aborted it
+ * @throws if PostgreSQL aborted nothing
  */
 export async function endedByDeadlock<T>(
   { db, ownerUrl }: Pick<TestDatabase, 'db' | 'ownerUrl'>,
@@ -30,7 +30,7 @@ export async function endedByDeadlock<T>(
     const wentThrough = await db
       .transaction('system', async (tx) => {
         await first(tx);
-        outcome = Promise.resolve(other()); // injected requests begin when they are awaited
+        outcome = Promise.resolve(other()); // injected requests start when they are awaited
         outcome.catch(() => undefined);
         await untilWaiting(ownerUrl, 1);
         await second(tx);
@@ -48,7 +48,7 @@ export async function endedByDeadlock<T>(
   }
 }
 
-/** How many PostgreSQL has ended in this database; a session reports its own within seconds. */
+/** Returns how many deadlocks PostgreSQL has ended in this database; a session reports its own within seconds. */
 async function deadlocks(ownerUrl: string): Promise<number> {
   const [row] = await rowsAsOwner<{ deadlocks: string }>(
     ownerUrl,

@@ -3,31 +3,31 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import packet, { type Answer, type DecodedPacket } from 'dns-packet';
 
-/** What a name server says of a name. */
+/** What the name server answers about a name. */
 export type Behavior =
-  /** Texts, each in the strings that it is cut into. */
+  /** TXT records, each whole or in its strings. */
   | { txt: (string | string[])[] }
   | { cname: string }
-  /** Nobody has the name, or it has no text; `ttl` is for how long that may be kept in mind, in seconds. */
+  /** The name does not exist or has no TXT record; `ttl` is how many seconds this may be cached. */
   | { absent: 'nxdomain' | 'nodata'; ttl?: number }
   | { servfail: true }
   /** No answer at all. */
   | { silent: true }
-  /** Something that is no message of DNS, before the right answer. */
+  /** Something that is not a DNS message, before the right answer. */
   | { noise: string[] }
-  /** Over UDP it says that the answer is cut, with nothing in it. */
+  /** Over UDP, an empty answer with the truncation flag. */
   | { truncated: string[] }
-  /** Others are responsible for the name: a zone further down, with these servers. */
+  /** A referral: other servers are authoritative for the name, in this child zone. */
   | { delegated: string; to: string[] }
-  /** An answer in spite of not being responsible. */
+  /** An answer from a server that is not authoritative. */
   | { lame: string[] }
-  /** As a resolver says who is responsible for a zone, and where a server is. */
+  /** What a resolver answers to NS and A questions: a zone's servers, and a server's addresses. */
   | { ns: string[] }
   | { a: string[] };
 
 export type TestDnsServer = Awaited<ReturnType<typeof startDnsServer>>;
 
-/** A real name server on loopback, over UDP and TCP. What nobody has told it of does not exist. */
+/** Starts a real name server on loopback, over UDP and TCP. Names that no test has set do not exist. */
 export async function startDnsServer() {
   const zones = new Map<string, Behavior | (() => Behavior)>();
   const asked: string[] = [];
@@ -47,7 +47,7 @@ export async function startDnsServer() {
       for (const one of respond(chunk.subarray(2), 'tcp')) {
         const length = Buffer.alloc(2);
         length.writeUInt16BE(one.length);
-        socket.write(length); // in two parts, as networks cut it
+        socket.write(length); // in two parts, as networks split it
         setImmediate(() => socket.end(one));
       }
     });
@@ -63,18 +63,18 @@ export async function startDnsServer() {
 
   return {
     port,
-    /** As `DNS_SERVERS` names it. */
+    /** In the form of `DNS_SERVERS`. */
     address: `127.0.0.1:${port}`,
     server: { address: '127.0.0.1', port },
-    /** From now on, or as it says at each question; with `type`, only of questions of that type. */
+    /** Sets the behavior from now on, or computes it at each question; with `type`, only for questions of that type. */
     set: (name: string, behavior: Behavior | (() => Behavior), type?: 'TXT' | 'NS' | 'A') =>
       void zones.set(type ? `${type} ${name.toLowerCase()}` : name.toLowerCase(), behavior),
     remove: (name: string) => void zones.delete(name.toLowerCase()),
-    /** What it says of all that it was told nothing of. */
+    /** Sets the answer for all names that have no behavior of their own. */
     otherwise(behavior: Behavior) {
       fallback = behavior;
     },
-    /** How often it was asked for the texts at a name; of any name without one. */
+    /** Returns how often the TXT records of a name were asked for; without a name, of any. */
     asked: (name?: string) => (name ? asked.filter((one) => one === name.toLowerCase()).length : asked.length),
     async stop(): Promise<void> {
       udp.close();

@@ -3,15 +3,15 @@ import addFormats from 'ajv-formats';
 import type { OpenApiDocument, Schema } from '../../src/http/openapi/document.js';
 
 export interface Schemas {
-  /** What is wrong with a value by a schema of the document; what a schema does not name is wrong too. */
+  /** Returns how a value deviates from a schema of the document; properties that the schema lacks are errors too. */
   complaints(schema: object, value: unknown): string[];
 }
 
-/** The document's schemas, each compiled when it is first asked for. */
+/** Returns the document's schemas, each compiled on first use. */
 export function createSchemas(document: OpenApiDocument): Schemas {
   const ajv = new Ajv({ strict: false, allErrors: true });
   (addFormats as unknown as (ajv: Ajv) => void)(ajv);
-  ajv.addFormat('idn-email', true); // the service's own, of whatever is typed to be looked up
+  ajv.addFormat('idn-email', true); // the service's own format, for anything typed to be looked up
   ajv.addSchema({ $id: named, components: { schemas: closedEach(document.components.schemas as Named) } });
   const compiled = new Map<string, ValidateFunction>();
   return {
@@ -26,11 +26,11 @@ export function createSchemas(document: OpenApiDocument): Schemas {
     },
   };
 }
-/** Where the validator knows the schemas that have names. */
+/** The validator's id for the schemas that have names. */
 const named = 'document';
 type Named = Record<string, Schema>;
 
-/** The part that a local reference names, or the part itself. */
+/** Returns the part that a local reference names, or the part itself. */
 export function resolved(document: OpenApiDocument, part: object): unknown {
   const { $ref } = part as { $ref?: string };
   if (!$ref) return part;
@@ -38,7 +38,7 @@ export function resolved(document: OpenApiDocument, part: object): unknown {
   return steps.reduce((value: unknown, step) => (value as Record<string, unknown>)[step], document);
 }
 
-/** A copy that allows no property which it does not name. References lead to such copies, too. */
+/** Returns a copy that allows only the properties it names. Its references lead to such copies too. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -57,7 +57,7 @@ function closed(schema: unknown): unknown {
   if ($ref) return { $ref: `${named}${$ref}` };
   return {
     ...rest,
-    ...(known && { enum: rest.nullable ? [...known, null] : known }), // of this release, there are no others
+    ...(known && { enum: rest.nullable ? [...known, null] : known }), // values of this release: there are no others
     ...(items && { items: closed(items) }),
     ...(anyOf && { anyOf: closed(anyOf) }),
     ...(oneOf && { oneOf: closed(oneOf) }),
@@ -70,7 +70,7 @@ function closed(schema: unknown): unknown {
 const closedEach = (schemas: Named) =>
   Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, closed(one)]));
 
-/** The document with every local reference replaced by what it names, for who reads schemas part by part. */
+/** Returns the document with local references replaced by their targets, for readers of schemas part by part. */
 export function withoutReferences<D>(document: D): D {
   const whole = document as unknown as OpenApiDocument;
   const known = new Map<object, object>();
@@ -81,7 +81,7 @@ export function withoutReferences<D>(document: D): D {
     const before = known.get(meant);
     if (before) return before;
     const made: Record<string, unknown> = {};
-    known.set(meant, made); // before its parts: one may hold itself
+    known.set(meant, made); // before its parts: a schema may contain itself
     for (const [name, one] of Object.entries(meant)) made[name] = copy(one);
     return made;
   };

@@ -4,5 +4,5 @@ import { projectRoot } from '../../src/platform/root.js';
 
 const script = pathToFileURL(join(projectRoot, 'dist/test/support/end-with-parent.js')).href;
 
-/** Options of Node for a process that `parent` starts: it ends when that is gone, be it by SIGKILL. */
+/** Returns Node options for a child of `parent` that ends when `parent` has ended, even by SIGKILL. */
 export const endingWith = (parent: number): string[] => ['--import', `${script}?parent=${parent}`];

@@ -2,15 +2,15 @@ const pairs = 30;
 const warmUps = 5;
 const attempts = 6;
 
-/** What is timed: a call, or one with what has to be there before it, whose time does not count. */
+/** What is timed: a call, or a call with its preparation, which is not timed. */
 type Timed<T> = (() => Promise<unknown>) | { prepare: () => Promise<T>; run: (prepared: T) => Promise<unknown> };
 
 /**
- * That two things take equally long, so that nobody tells a known address from an unknown one by the clock.
+ * Expects two things to take equally long, so that the response time does not reveal whether an address is known.
  *
- * They are timed in turns. What else the machine does spoils one series, a leak in the code spoils each of them; so it
- * fails only where none of several series is even: by the medians (a factor of 1.5 at most) and by how often the one is
- * slower than the other (a half where times tell nothing; four standard deviations are allowed).
+ * They are timed in turns. Other load on the machine spoils one series, a leak in the code spoils each of them; so this
+ * fails only if none of several series is even: by the medians (a factor of 1.5 at most) and by how often the one is
+ * slower than the other (half the time if times reveal nothing; four standard deviations are allowed).
  */
 export async function expectEqualTimes<T>(one: Timed<T>, other: Timed<T>): Promise<void> {
   const uneven: object[] = [];
@@ -25,7 +25,7 @@ export async function expectEqualTimes<T>(one: Timed<T>, other: Timed<T>): Promi
   throw new Error(`One of the two takes longer, in each of ${attempts} series: ${JSON.stringify(uneven)}`);
 }
 
-/** The time each call took, in milliseconds, without the first ones, which only warm up. */
+/** Returns the milliseconds of each call, without the first ones, which only warm up. */
 async function series<T>(one: Timed<T>, other: Timed<T>) {
   const times = { one: [] as number[], other: [] as number[] };
   const timed = async (kind: keyof typeof times, round: number) => {
@@ -48,7 +48,7 @@ async function ready<T>(timed: Timed<T>): Promise<() => Promise<unknown>> {
 
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number;
 
-/** Of two drawn at random, one of each (Mann-Whitney). */
+/** Returns the probability that one drawn at random is slower than one of the others (Mann-Whitney). */
 function chanceOfBeingSlower(some: number[], others: number[]): number {
   const wins: number[] = some.flatMap((a) => others.map((b) => (a > b ? 1 : a === b ? 0.5 : 0)));
   return wins.reduce((sum, win) => sum + win, 0) / wins.length;

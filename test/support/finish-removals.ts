@@ -2,7 +2,7 @@ import { createEnvironmentRemovals } from '../../src/domain/environment-removals
 import type { TestApi } from './api.js';
 import { rowsOf } from './rows.js';
 
-/** Does what the processes of removals do, of which there are none beside an api alone; in batches of so many rows. */
+/** Does the work of the removal processes, which an api without a worker lacks; in batches of `batchSize` rows. */
 export async function finishRemovals(api: TestApi, accountId: string, batchSize?: number): Promise<void> {
   const { db } = api.database;
   const removals = createEnvironmentRemovals({ db, now: () => new Date(), ...(batchSize && { batchSize }) });

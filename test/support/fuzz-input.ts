@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { InjectOptions } from 'fastify';
 
-/** Part of every secret, address and query that the fuzzer sends: nothing that is logged may hold it. */
+/** Part of every secret, address and query that the fuzzer sends: no log line may contain it. */
 export const marker = 'leakmarker';
-/** Where the requests seem to come from; an address is personal data as well. */
+/** The requests' remote address; an address is personal data as well. */
 export const remoteAddress = '203.0.113.77';
 
 export interface Route {
@@ -13,7 +13,7 @@ export interface Route {
   url: string;
 }
 
-/** What is known of a route's input from the OpenAPI document, so that much of what is sent is nearly right. */
+/** A route's input as the OpenAPI document describes it, so that much of what is sent is nearly right. */
 export interface RouteInput {
   query: string[];
   body: Schema | null;
@@ -27,19 +27,19 @@ export interface Schema {
   minimum?: number;
 }
 
-/** Values that are right in this database: slugs, ids, credentials. */
+/** Values that are valid in this database: slugs, ids, credentials. */
 export interface Known {
   params: Record<string, string[]>;
   /** Complete sets of headers that authenticate. */
   credentials: Record<string, string>[];
-  /** Values of OAuth's parameters, and of other fields, by name. */
+  /** Values of OAuth parameters and other fields, by name. */
   fields: Record<string, string[]>;
   cookies: string[];
-  /** Whole queries or forms that a route takes, by its path; they are sent with little changed. */
+  /** Whole queries or forms that a route accepts, by its path; they are sent with few changes. */
   wholes: Record<string, Record<string, string>>;
 }
 
-/** Every route of the app, from its router: `printRoutes({ commonPrefix: false })` is a tree of path parts. */
+/** Returns every route of the app, from its router: `printRoutes({ commonPrefix: false })` is a tree of path parts. */
 export function routesIn(printed: string): Route[] {
   const parts: string[] = [];
   return printed.split('\n').flatMap((line) => {
@@ -141,10 +141,10 @@ const oddJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 );
 
-/** `constructor` is one of the names. */
+/** Looks up own properties only: `constructor` is one of the names. */
 const of = (values: Record<string, string[]>, name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
 
-/** Something that a schema takes, mostly. */
+/** Generates mostly values that a schema accepts. */
 function valueFor(name: string, schema: Schema, known: Known): fc.Arbitrary<unknown> {
   const right: fc.Arbitrary<unknown>[] = (of(known.fields, name) ?? []).map((value) => fc.constant(value));
   if (schema.enum) right.push(fc.constantFrom(...schema.enum));
@@ -197,7 +197,7 @@ const contentTypes = [
 ];
 const formOf = (pairs: [string, string][]) =>
   pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&');
-/** As a URL has it; a lone surrogate, which has no such form, as the bytes that a careless client would send. */
+/** Encodes for a URL; a lone surrogate, which has no valid form, as the bytes that a careless client would send. */
 const encode = (text: string) =>
   encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd')).replaceAll('%EF%BF%BD', '%ED%A0%80');
 const pairs = (names: string[], known: Known) =>
@@ -210,7 +210,7 @@ const pairs = (names: string[], known: Known) =>
     { maxLength: 9 },
   );
 
-/** Something whole with at most a few of its parts missing, odd or given twice. */
+/** Generates a whole query or form with at most a few parts missing, odd or repeated. */
 const pairsNear = (whole: Record<string, string>): fc.Arbitrary<[string, string][]> => {
   const part = ([name, value]: [string, string]): fc.Arbitrary<[string, string][]> =>
     fc.oneof(
@@ -282,7 +282,7 @@ function bodyFor(route: Route, { body }: RouteInput, known: Known): fc.Arbitrary
   );
 }
 
-/** What HTTP lets a header hold. */
+/** Leaves out what HTTP does not allow in a header. */
 const wire = (text: string) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '').slice(0, 8_000);
 const tokens = ['x', 'a.b.c', 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.', `${marker}`, '=', '☃'];
 const authorizations = [
@@ -409,7 +409,7 @@ function headersFor(known: Known): fc.Arbitrary<Record<string, string>> {
     .map(([credential, cookies, more]) => ({ ...more, ...cookies, ...credential }));
 }
 
-/** A credential with one character less, as a hasty copy has it. */
+/** Cuts the last character of a credential, as a hasty copy does. */
 const spoilt = (headers: Record<string, string>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.slice(0, -1)]));
 
@@ -451,7 +451,7 @@ export interface Sent extends InjectOptions {
 
 export function requestFor(route: Route, input: RouteInput, known: Known): fc.Arbitrary<Sent> {
   const names = [...route.url.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
-  // A path that is wrong in one place is refused early, so most are right.
+  // A path with one wrong parameter is refused early, so most are right.
   const params = fc.tuple(
     ...names.map((name) =>
       fc.oneof(

@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Runs `work` while everything that nobody holds is collected, time and again. A collection stops the process, for longer than a
- * second where the machine is busy, so each is followed by a pause of four times as long, in which what waits for an answer gets it.
+ * Runs `work` while garbage is collected repeatedly. On a busy machine a collection stops the process for more than a
+ * second, so a pause of four times as long follows each one, in which pending calls get their answers.
  */
 export async function amidCollections<T>(work: () => Promise<T>): Promise<T> {
   setFlagsFromString('--expose-gc');

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { projectRoot } from '../../src/platform/root.js';
 
 /**
- * That a document's part between `<!-- generated: name -->` and `<!-- end -->` is what the code says now.
- * `UPDATE_DOCS=1` writes it instead.
+ * Expects a document's part between `<!-- generated: name -->` and `<!-- end -->` to be what the code generates now.
+ * With `UPDATE_DOCS=1` it writes that part instead.
  */
 export async function expectGenerated(document: string, name: string, content: string): Promise<void> {
   const path = join(projectRoot, document);

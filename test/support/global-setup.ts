@@ -11,8 +11,8 @@ import { newServerFolder } from './server-folder.js';
 const template = `gatehouse_template_${process.pid}`; // two runs may share a server
 
 /**
- * Starts PostgreSQL once for the whole run (or uses `GATEHOUSE_TEST_SERVER`) and migrates the database that tests copy (or
- * uses `GATEHOUSE_TEST_TEMPLATE` there).
+ * Starts PostgreSQL once for the whole run (or uses `GATEHOUSE_TEST_SERVER`) and migrates the database that tests copy
+ * (or uses `GATEHOUSE_TEST_TEMPLATE` there).
  */
 export default async function setUp(): Promise<void> {
   const given = process.env.GATEHOUSE_TEST_SERVER;
@@ -31,7 +31,7 @@ export default async function setUp(): Promise<void> {
   process.env.GATEHOUSE_TEST_TEMPLATE = template;
 }
 
-/** A place for the OpenAPI documents, which the first test that needs one makes for all. */
+/** Creates the folder for the OpenAPI documents, each of which the first test that needs it writes for all. */
 async function keepDocuments(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'gatehouse-documents-'));
   process.env.GATEHOUSE_TEST_DOCUMENTS = directory;

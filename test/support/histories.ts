@@ -9,8 +9,8 @@ const { History } = proto.temporal.api.history.v1;
 export const historiesFolder = join(projectRoot, 'test/workflows/histories');
 
 /**
- * Keeps a run's history as what releases before this one may have left running; the replay test runs all of them. Done
- * with `GATEHOUSE_RECORD_HISTORIES=1` when a workflow was changed behind `patched`: add a file, keep the old ones.
+ * Keeps a run's history, as one that an earlier release may have left running; the replay test replays them all. When a
+ * workflow was changed behind `patched`, run with `GATEHOUSE_RECORD_HISTORIES=1`: it adds files; keep the old ones.
  */
 export async function recordHistory(name: string, handle: Pick<WorkflowHandle, 'fetchHistory'>): Promise<void> {
   if (!process.env.GATEHOUSE_RECORD_HISTORIES) return;
@@ -24,12 +24,12 @@ export async function recordHistory(name: string, handle: Pick<WorkflowHandle, '
   await writeFile(join(historiesFolder, `${name}.json`), `${JSON.stringify(history, null, 2)}\n`);
 }
 
-/** A recorded history, as the replay worker takes it. */
+/** Reads a recorded history for the replay worker. */
 export async function readHistory(file: string) {
   return History.fromObject(JSON.parse(await readFile(join(historiesFolder, file), 'utf8')));
 }
 
-/** Process ids, host names and stacks say where it was recorded, and play no part in a replay. */
+/** Removes process ids, host names and stacks, which say where it was recorded and do not matter for a replay. */
 const withoutMachine = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutMachine);
   if (typeof value === 'string') return value.replace(/^\d+@.*/, 'recorded'); // process id and host

@@ -3,7 +3,7 @@ import { password, type TestClient, type TestProvider } from './oauth.js';
 
 type Headers = Record<string, string>;
 
-/** What a client with pages of its own sends to `/v1/identity/auth`. */
+/** Returns the calls of a client with its own pages to `/v1/identity/auth`. */
 export function apiOf({ app }: Pick<TestProvider, 'app'>) {
   const send =
     (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS') =>
@@ -23,7 +23,7 @@ export function apiOf({ app }: Pick<TestProvider, 'app'>) {
       more: object = {},
       headers: Headers = {},
     ) => post('/login', { client_id: client.clientId, email, password, ...more }, headers),
-    /** The login result of a sign-in that must succeed. */
+    /** Signs in; returns the login result. @throws Error if it does not succeed */
     async signedIn(
       client: Pick<TestClient, 'clientId'>,
       identity: { email: string },
@@ -54,7 +54,7 @@ export interface LoginResult {
 
 export const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
 
-/** What is alike in refusals that must not tell causes apart: all but what names the request and the moment. */
+/** Returns all of a refusal but the request id and date, to compare refusals that must not differ by cause. */
 export function shapeOf({ statusCode, headers, body }: LightMyRequestResponse) {
   const { 'x-request-id': _, date: __, ...rest } = headers;
   const { error } = JSON.parse(body);

@@ -10,15 +10,15 @@ export interface IdentityCaller {
   email: string;
   password: string;
   clientId: string;
-  /** Its `Authorization`. */
+  /** Its `Authorization` header. */
   headers: Record<string, string>;
 }
 
 const password = 'a passphrase for an identity';
 
 /**
- * An end user of an Environment, signed in, who holds roles at nodes (of the root where none is named).
- * @param email of somebody who is in the Account's directory already, to be the same person
+ * Creates a signed-in end user of an Environment who holds roles at nodes (at the root if none is named).
+ * @param email the address of a person who is in the Account's directory already, to be that person
  */
 export async function newIdentityCaller(
   api: TestApi,
@@ -44,7 +44,7 @@ export async function newIdentityCaller(
   };
 }
 
-/** Assigns roles, by their name, at nodes. */
+/** Assigns roles by name at nodes. */
 export async function holdRoles(
   { database: { db }, clock }: TestApi,
   { accountId, environmentId }: TestAccount['scope'],

@@ -10,7 +10,7 @@ import { rowsOf } from './rows.js';
 
 export const newAddress = () => `ivo.${randomBytes(6).toString('hex')}@example.com`;
 
-/** @param linkNumber 1 for the first link, 2 for the one that was sent again */
+/** @param linkNumber 1 for the first link, 2 for the one that was resent */
 export const linkTokenOf = (id: string, linkNumber = 1) => identityInviteToken(sealing, { id, linkNumber }).token;
 
 export interface MadeInvite extends Record<string, unknown> {
@@ -21,7 +21,7 @@ export interface MadeInvite extends Record<string, unknown> {
 
 type Posts = (method: 'POST', path: string, payload?: object) => Promise<LightMyRequestResponse>;
 
-/** Asks somebody, with the token of the link that is mailed; fails where it is refused. */
+/** Invites a person; returns the invite with the token of the mailed link. @throws Error if it is refused */
 export async function inviteTo(call: Posts, path: string, body: object = {}): Promise<MadeInvite> {
   const answer = await call('POST', path, { email: newAddress(), first_name: 'Ivo', last_name: 'Kern', ...body });
   if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);
@@ -29,14 +29,14 @@ export async function inviteTo(call: Posts, path: string, body: object = {}): Pr
   return { ...data, token: linkTokenOf(data.id) };
 }
 
-/** A role of the Environment that holds permissions. */
+/** Creates a role of the Environment with these permissions. */
 export async function newRole(call: Calls, permission_keys: string[] = []): Promise<string> {
   const answer = await call('POST', '/roles', { name: `Role ${randomBytes(4).toString('hex')}`, permission_keys });
   if (answer.statusCode !== 201) throw new Error(answer.body);
   return answer.json().data.id;
 }
 
-/** Roles that somebody holds in an Environment, by their node. */
+/** Returns the roles that a person holds in an Environment, by node. */
 export const heldBy = (api: TestApi, { environmentId }: EnvironmentScope, email: string) =>
   rowsOf<{ role_id: string; node_id: string }>(
     api,

@@ -11,7 +11,7 @@ export interface WaitingMail {
   values: Record<string, string | number>;
 }
 
-/** The mails of an Environment that would be sent right now, oldest first; those that have nothing to say are left out. */
+/** Returns the mails of an Environment that would be sent now, oldest first, without those with nothing to say. */
 export async function waitingMails(provider: TestProvider, environmentId: string): Promise<WaitingMail[]> {
   const { sealing, now, baseUrl, db } = provider;
   const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl: baseUrl });
@@ -27,7 +27,7 @@ export async function waitingMails(provider: TestProvider, environmentId: string
   return mails;
 }
 
-/** Of all templates, the one that a row names. */
+/** Returns what creates a mail's content: the subject of the template that a row names. */
 const say = (subjects: EmailSubjects, template: WaitingMail['template']) =>
   subjects[template] as (
     tx: EntityManager,
@@ -35,7 +35,7 @@ const say = (subjects: EmailSubjects, template: WaitingMail['template']) =>
     locale: 'en' | 'de',
   ) => Promise<Pick<WaitingMail, 'to' | 'values'> | null>;
 
-/** The path and query of the link in the mail that came last. */
+/** Returns the path and query of the link in the newest mail. */
 export async function lastLink(provider: TestProvider, environmentId: string, name = 'link'): Promise<string> {
   const mail = (await waitingMails(provider, environmentId)).at(-1);
   const url = new URL(String(mail?.values[name]));

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** One file importing another, both as paths from the project's root. */
+/** An import of one file by another, both as paths from the project's root. */
 export interface Import {
   from: string;
   to: string;
@@ -27,11 +27,11 @@ async function importsOf(folder: string): Promise<Import[]> {
   return found.flat();
 }
 
-/** Every import of the sources from one of their own files. */
+/** Returns every import between the sources. */
 export const importsOfSources = async (): Promise<Import[]> =>
   (await Promise.all(['src', 'workflows', 'activities', 'entities'].map(importsOf))).flat();
 
-/** `src/http`, `entities`, …; of the files right under `src/`, the file itself. */
+/** Returns `src/http`, `entities`, …; for a file directly under `src/`, the file itself. */
 export const layerOf = (path: string): string => {
   const [first, second = ''] = path.split('/');
   return first === 'src' ? `src/${second}` : (first as string);

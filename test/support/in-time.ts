@@ -6,19 +6,19 @@ interface Started {
 }
 
 /**
- * Starts a workflow for a moment that has to be ahead when the workflow has done its first step. Where it is not, because the
- * machine stood still meanwhile, that one is given up and another one gets twice the time.
- * @param start starts one whose moment comes after so many milliseconds
+ * Starts a workflow with a moment that has to be in the future when its first step is done. If the machine stalled and
+ * the moment has passed, terminates that workflow and starts another with twice the time.
+ * @param start starts a workflow whose moment is so many milliseconds away
  */
 export async function inTime<S extends Started>(start: (ms: number) => Promise<S>, ms: number): Promise<S> {
   const begun = Date.now();
   const started = await start(ms);
   if ((await wentOnAt(started)) < begun + ms) return started;
-  await started.handle.terminate().catch(() => undefined); // it may be over
+  await started.handle.terminate().catch(() => undefined); // it may have ended
   return inTime(start, 2 * ms);
 }
 
-/** When it went on after its first step, by the clock that workflow code sees: the start of the task that has done so. */
+/** Returns when the workflow went on after its first step, by the clock of workflow code: the start of that task. */
 async function wentOnAt({ handle }: Started): Promise<number> {
   return until('it has gone on after its first step', async () => {
     const { events } = await handle.fetchHistory();

@@ -10,9 +10,9 @@ export interface ReceivedMail {
 }
 
 /**
- * The newest mail to `address`, as soon as the inbox has it.
- * @param subject tells apart several mails to one address
- * @throws Error that lists what did arrive
+ * Waits for the newest mail to `address`.
+ * @param subject distinguishes several mails to one address
+ * @throws Error that lists the mails that did arrive
  */
 export async function waitForMail(
   inboxUrl: string,
@@ -32,7 +32,7 @@ export async function waitForMail(
   }
 }
 
-/** All mails to `address`, oldest first. */
+/** Returns all mails to `address`, oldest first. */
 export async function mailsTo(inboxUrl: string, address: string): Promise<ReceivedMail[]> {
   const response = await fetch(`${inboxUrl}/email`);
   if (!response.ok) throw new Error(`The inbox answers ${response.status}`);
@@ -40,7 +40,7 @@ export async function mailsTo(inboxUrl: string, address: string): Promise<Receiv
   return mails.filter(({ to }) => to.some((one) => one.address.toLowerCase() === address.toLowerCase()));
 }
 
-/** The first link in a mail's text part, where it stands on a line of its own. */
+/** Returns the first link in a mail's text part that has a line to itself. */
 export function linkIn({ text, subject }: ReceivedMail): string {
   const [link] = /https?:\/\/\S+/.exec(text) ?? [];
   if (!link) throw new Error(`The mail "${subject}" has no link`);

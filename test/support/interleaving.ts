@@ -2,14 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { lockWaits } from './lock-waits.js';
 
-/** A statement of pg's, in any of the forms that its callers use. */
+/** pg's `query`, in any of the forms that its callers use. */
 type Query = (this: pg.Client, statement: unknown, ...more: unknown[]) => unknown;
 const { prototype } = pg.Client as unknown as { prototype: { query: Query } };
 
-/** How long the other one has to end or to be seen waiting in PostgreSQL; it may wait for the held connection in this process. */
+/**
+ * How long the other work may take to end or to wait in PostgreSQL: it may wait for the held connection in this
+ * process.
+ */
 const longestHoldMs = 1_000;
 
-/** Runs something alone. @returns also how many statements it sent */
+/** Runs work alone. @returns also how many statements it sent */
 export async function counted<T>(work: () => Promise<T>): Promise<{ outcome: T; statements: number }> {
   let statements = 0;
   const outcome = await replacing(
@@ -24,9 +27,9 @@ export async function counted<T>(work: () => Promise<T>): Promise<{ outcome: T; 
 }
 
 /**
- * Stops one thing right before one of its statements, until another one is over or waits for its locks. So the worst moment of a
- * race is met each time.
- * @param at the number of that statement, from 1; where there are less, the other one comes after it
+ * Stops one piece of work right before one of its statements until the other one has ended or waits for its locks, so
+ * that every run meets the worst moment of the race.
+ * @param at the number of that statement, from 1; if the work sends fewer, the other one runs after it
  */
 export async function interleaved<A, B>(
   ownerUrl: string,
@@ -49,7 +52,7 @@ export async function interleaved<A, B>(
         reached();
       }
       if (held !== this || waiting === null) return query.apply(this, args);
-      // One that is submitted answers by itself; any other is asked for a promise.
+      // A statement with `submit` answers by itself; any other is asked for a promise.
       const [statement] = args as [{ submit?: unknown }];
       if (typeof statement?.submit === 'function') {
         waiting.push(() => query.apply(this, args));
@@ -60,7 +63,7 @@ export async function interleaved<A, B>(
   return replacing(holding, async () => {
     const one = Promise.resolve(first());
     await Promise.race([isReached, one]);
-    isOneOver = held === null; // what is sent from here on is not of the first
+    isOneOver = held === null; // the first one's statements are all sent
     const two = Promise.resolve(other());
     let isOver = false;
     const over = two.finally(() => {
@@ -76,18 +79,18 @@ export async function interleaved<A, B>(
   });
 }
 
-/** What can happen to something, and what is left of it then. */
+/** What can happen to a subject, and what it is like afterwards. */
 export interface Happenings<Subject> {
   make(): Promise<Subject>;
-  /** By what it is called; each answers how it came out. */
+  /** By name; each returns its outcome. */
   happenings: Record<string, (subject: Subject) => Promise<string>>;
   left(subject: Subject): Promise<unknown>;
 }
 
 /**
- * Has pairs of things happen at once, the first of them stopped before a statement.
- * @param before says at which, of so many, from 1
- * @returns what came to something that neither of the two orders comes to
+ * Runs pairs of happenings at once, the first of each pair stopped before one of its statements.
+ * @param before returns which one, from 1, of a given number
+ * @returns the outcomes that neither order of the two, one after the other, leads to
  */
 export async function unlikeBothOrders<Subject>(
   ownerUrl: string,

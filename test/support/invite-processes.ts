@@ -10,8 +10,8 @@ import { until } from './until.js';
 export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
 
 /**
- * The processes of invites, of administrators or of end users: database, Temporal and worker, and a look at how far they are.
- * @param bounded the worker has as many connections as a real one, which wait no longer than its do
+ * Starts what runs the processes of administrators' or end users' invites: database, Temporal and worker.
+ * @param bounded gives the worker as many connections as a real one has, with the same time limit for waiting
  */
 export async function startInviteProcesses({ bounded = false }: { bounded?: boolean } = {}) {
   const [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
@@ -27,19 +27,19 @@ export async function startInviteProcesses({ bounded = false }: { bounded?: bool
     database,
     services,
     handleOf,
-    /** Waits until the invite's process says that it is in this state. */
+    /** Waits until the invite's process reports this state. */
     reaches: (id: string, state: string) =>
       until(`the invite is ${state}`, async () => {
         const found = await handleOf(id)
           .query<string>('state')
-          .catch(() => undefined); // not yet, or its worker is still busy
+          .catch(() => undefined); // not started yet, or its worker is still busy
         return found === state;
       }),
     mailsTo,
-    /** Waits for so many mails of one template to an address; answers with the last one of them. */
+    /** Waits for `count` mails of one template to an address; returns the last of them. */
     mailTo: (email: string, name: string, count = 1) =>
       until(`${name} is mailed ${count} times`, async () => mailsTo(email, name)[count - 1]),
-    /** Waits until nothing is on its way to a process any more. */
+    /** Waits until no message is on its way to a process. */
     delivered: () =>
       until(
         'the outbox is empty',

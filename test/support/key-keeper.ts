@@ -1,6 +1,6 @@
 import type { AdminCaller } from '../../src/domain/caller.js';
 
-/** An administrator who keeps the keys of the whole Account, for what makes one without a request. */
+/** Returns an administrator who manages the API keys of the whole Account, to create one without a request. */
 export function keyKeeper(userId: string): AdminCaller {
   const capabilities = ['env_api_keys.manage'] as const;
   return {

@@ -1,7 +1,7 @@
 import { rowsAsOwner } from './database.js';
 import { until } from './until.js';
 
-/** How many statements in this database wait for somebody else's lock. @param like only such as are written so, in any case */
+/** Returns how many statements in this database wait for a lock. @param like matches their text, in any case */
 export const lockWaits = async (ownerUrl: string, like = '%'): Promise<number> =>
   (
     await rowsAsOwner(
@@ -11,6 +11,6 @@ export const lockWaits = async (ownerUrl: string, like = '%'): Promise<number> =
     )
   ).length;
 
-/** Looks until so many of them do. */
+/** Waits until exactly this many statements wait for a lock. */
 export const untilWaiting = (ownerUrl: string, count: number, like?: string): Promise<unknown> =>
   until(`${count} wait for a lock`, async () => (await lockWaits(ownerUrl, like)) === count);

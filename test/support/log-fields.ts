@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** The fields of log lines that docs/operations.md tells of. */
+/** Returns the fields of log lines that docs/operations.md documents. */
 export async function logFieldsTold(): Promise<Set<string>> {
   const operations = await readFile(join(projectRoot, 'docs/operations.md'), 'utf8');
   const [, section = ''] = /\n### Log lines\n([\s\S]*?)\n##/.exec(operations) ?? [];
@@ -10,7 +10,9 @@ export async function logFieldsTold(): Promise<Set<string>> {
   return new Set(rows.flatMap((names) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name as string)));
 }
 
-/** Fields of these lines of a process that the table does not have. Temporal's SDK has its own, under `component`. */
+/**
+ * Returns the fields in a process's log lines that the table lacks, but for those of Temporal's SDK, under `component`.
+ */
 export async function untoldFields(output: string): Promise<string[]> {
   const told = await logFieldsTold();
   const fields = output

@@ -1,13 +1,13 @@
 import type { Counter, Gauge } from 'prom-client';
 
-/** The figure of a metric at these labels; 0 where nothing was counted there. */
+/** Returns a metric's value for these labels; 0 if nothing was counted. */
 export async function countOf(metric: Counter | Gauge, labels: Record<string, string> = {}): Promise<number> {
   const { values } = await metric.get();
   const wanted = Object.entries(labels);
   return values.find((one) => wanted.every(([name, value]) => one.labels[name] === value))?.value ?? 0;
 }
 
-/** How much it grows while that is done. */
+/** Returns how much a metric grows while `work` runs. */
 export async function growthOf(
   metric: Counter,
   labels: Record<string, string>,
@@ -18,20 +18,20 @@ export async function growthOf(
   return (await countOf(metric, labels)) - before;
 }
 
-/** The names in Prometheus' text format, without what a histogram adds to its own. */
+/** Returns the metric names in Prometheus' text format, without the suffixes that histograms add. */
 export const namesShown = (text: string): string[] =>
   [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name as string);
 
-/** The metrics that an expression asks for. */
+/** Returns the metrics that an expression reads. */
 export const namesAsked = (expression: string): string[] =>
   [...expression.matchAll(/\b(?:gatehouse|nodejs|process|temporal)_[a-z0-9_]+/g)].map(([name]) =>
     name.replace(/_(bucket|count|sum)$/, ''),
   );
 
-/** What every metric has, a target adds, or a histogram's buckets go by. */
+/** Labels that every metric has, that a scrape target adds, or that histogram buckets have. */
 const ofAll = ['process', 'job', 'instance', 'le'];
 
-/** By metric, the labels of its own that its series have. */
+/** Returns the labels of each metric's series, by metric, without the common ones. */
 export function labelsShown(text: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, series = '', labels = ''] of text.matchAll(/^(\w+)\{(.*)\} /gm)) {
@@ -44,7 +44,7 @@ export function labelsShown(text: string): Map<string, Set<string>> {
   return found;
 }
 
-/** The labels that an expression has each of its metrics go by: those in braces, and those that it is grouped by. */
+/** Returns the labels by which an expression selects (in braces) or groups its metrics, with each metric. */
 export function labelsAsked(expression: string): [name: string, label: string][] {
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, labels = '']) => labels.split(/, */));
   const chosen = [...expression.matchAll(/\b(\w+)\{([^}]*)\}/g)].flatMap(([, series = '', labels = '']) =>

@@ -16,15 +16,15 @@ import {
   type TestProvider,
 } from './oauth.js';
 
-/** The code that an authenticator app shows at a moment. */
+/** Returns the code that an authenticator app shows at a moment. */
 export const totpCode = (secret: string, at: Date): string =>
   generateSync({ secret, epoch: Math.floor(at.getTime() / 1000) });
 
 export interface TestTotp {
   secret: string;
-  /** Those that came with a first factor. */
+  /** The codes that came with a first factor; null with a further one. */
   recoveryCodes: string[] | null;
-  /** The code of this moment, by the provider's clock; the next one works when half a minute has gone by. */
+  /** Returns the code of this moment by the provider's clock; the next one works half a minute later. */
   code(): string;
 }
 
@@ -32,7 +32,7 @@ type Deps = Pick<TestProvider, 'db' | 'logins' | 'now' | 'wait'>;
 type Scope = Pick<TestEnvironment, 'accountId' | 'applicationId' | 'environmentId'>;
 type Person = Pick<Identity, 'id' | 'email'>;
 
-/** Gives somebody a factor as a sign-in enrolls it: whatever session they are in, if in any. */
+/** Gives an Identity a factor as enrolling it during a sign-in does, in any session or none. */
 export const giveFactor = (
   { db, logins }: Pick<Deps, 'db' | 'logins'>,
   { accountId, applicationId, environmentId }: Scope,
@@ -45,7 +45,7 @@ export const giveFactor = (
     ),
   );
 
-/** A new session in which somebody has shown an app, for what they change of their own. */
+/** Starts a session in which a person has shown an authenticator app, for changes to their own account. */
 export async function strongSession(
   { db, now }: Pick<Deps, 'db' | 'now'>,
   { accountId, applicationId, environmentId }: Scope,
@@ -58,7 +58,7 @@ export async function strongSession(
   return { ...scope, identityId, sessionId: session.id, authenticatedAt: session.authenticatedAt };
 }
 
-/** Enrolls an authenticator app, and lets half a minute go by, so that the next code can be used at once. */
+/** Enrolls an authenticator app, and moves the clock half a minute so that the next code works at once. */
 export async function enrollTotp(
   { db, logins, now, wait }: Deps,
   scope: Scope,
@@ -73,7 +73,7 @@ export async function enrollTotp(
   return { secret, recoveryCodes, code: () => totpCode(secret, now()) };
 }
 
-/** Signs in with the password and answers the page that follows, with the verifier for the code at the end. */
+/** Signs in with the password; returns the page that follows, and the verifier for the code at the end. */
 export async function passwordStep(
   browser: Browser,
   client: Pick<TestClient, 'clientId'>,
@@ -85,15 +85,15 @@ export async function passwordStep(
   return { page: await browser.submit(start, { email, password }), verifier };
 }
 
-/** The value of a hidden field of a page. */
+/** Returns the value of a hidden field of a page. */
 export const hidden = (page: LightMyRequestResponse, name: string): string =>
   new RegExp(`<input type="hidden" name="${name}" value="([^"]*)">`).exec(page.body)?.[1] ?? '';
 
-/** What the page says is wrong. */
+/** Returns the error that the page shows. */
 export const alertOf = (page: LightMyRequestResponse): string | null =>
   /role="alert">([^<]*)</.exec(page.body)?.[1] ?? null;
 
-/** The authorization code that an answer redirects with. @throws Error that shows the page instead */
+/** Returns the authorization code in a redirect. @throws Error that shows the page instead */
 export function codeIn(response: LightMyRequestResponse): string {
   const code = response.headers.location && locationOf(response).searchParams.get('code');
   if (!code) throw new Error(`no code: ${response.statusCode} ${response.headers.location ?? response.body}`);

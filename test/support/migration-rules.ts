@@ -1,13 +1,13 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A statement that a release which is still running, or whoever waits for a table, would notice (docs/decisions/0057). */
+/** A statement that would disturb a release that is still running, or block users of a table (docs/decisions/0057). */
 export interface Violation {
   rule: Rule;
   statement: string;
 }
 export type Rule = (typeof rules)[number]['name'];
 
-/** Everything that a migration sends, one statement each, without comments; what it asks for is answered with nothing. */
+/** Returns the statements that a migration sends, without comments; its queries are answered with no rows. */
 export async function statementsOf(migration: MigrationInterface): Promise<string[]> {
   const texts: string[] = [];
   const recorder = {
@@ -23,7 +23,10 @@ export async function statementsOf(migration: MigrationInterface): Promise<strin
   return texts.flatMap(split);
 }
 
-/** At each semicolon that stands in no text, no body of a function and no comment. Bodies are left out: nothing runs them here. */
+/**
+ * Splits at semicolons outside of texts, function bodies and comments. Drops function bodies: a migration does not run
+ * them.
+ */
 export function split(text: string): string[] {
   const tokens = text.matchAll(
     /--[^\n]*|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|begin atomic\b[\s\S]*?\bend(?=\s*(?:;|$))|\w+|[\s\S]/gi,
@@ -37,11 +40,11 @@ export function split(text: string): string[] {
   return statements.map((one) => one.replace(/\s+/g, ' ').trim()).filter(Boolean);
 }
 
-/** What is known of a migration beside the statement at hand. */
+/** What is known of a migration besides the statement at hand. */
 interface Around {
-  /** Tables that the same migration makes: nobody uses them yet. */
+  /** Tables that the same migration creates: nothing uses them yet. */
   made: Set<string>;
-  /** Its statements are not taken back together, and what was interrupted is run once more. */
+  /** Its statements are not rolled back together, and an interrupted migration runs again. */
   isOutsideTransaction: boolean;
   before: readonly string[];
 }
@@ -51,7 +54,7 @@ const tableOf = (statement: string): string | undefined =>
     statement,
   )?.[1];
 
-/** The actions of an `alter table`, at its commas outside of brackets. */
+/** Returns the actions of an `alter table`, split at commas outside of brackets. */
 function actionsOf(statement: string): string[] {
   const [, list = ''] = /^alter table (?:if exists )?(?:only )?"?\w+"? (.*)$/i.exec(statement) ?? [];
   const actions = [''];
@@ -130,7 +133,7 @@ const rules = [
 
 const isRepeatable = (statement: string, before: readonly string[]): boolean => {
   const [, index] = /^create (?:unique )?index concurrently (\w+)/i.exec(statement) ?? [];
-  // "if not exists" would take an index for done that was left invalid.
+  // "if not exists" would accept an invalid index that an interrupted build left.
   if (index) return before.includes(`drop index concurrently if exists ${index}`);
   const [, policy] = /^create policy (\w+ on \w+)/i.exec(statement) ?? [];
   if (policy) return before.includes(`drop policy if exists ${policy}`);
@@ -139,7 +142,7 @@ const isRepeatable = (statement: string, before: readonly string[]): boolean => 
   return actionsOf(statement).every((one) => !/^(add|drop)\b/i.test(one) || /\bif (not )?exists\b/i.test(one));
 };
 
-/** Which statements of a migration are not as they have to be. */
+/** Returns the statements of a migration that break a rule. */
 export async function violationsOf(migration: MigrationInterface): Promise<Violation[]> {
   const statements = await statementsOf(migration);
   const made = new Set(statements.flatMap((one) => /^create table (?:if not exists )?"?(\w+)/i.exec(one)?.[1] ?? []));

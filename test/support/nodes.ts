@@ -13,7 +13,7 @@ export interface TestNode {
   parent_node_id: string;
 }
 
-/** Calls of the Public API with one credential; `version` is the If-Match. */
+/** Returns calls of the Public API with one credential; `version` is sent as If-Match. */
 export const callsWith =
   ({ app }: TestApi, headers: Record<string, string>, prefix = '/api/v1') =>
   (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, payload?: object, version?: number | string) =>
@@ -25,7 +25,7 @@ export const callsWith =
     });
 export type Calls = ReturnType<typeof callsWith>;
 
-/** A node as it is answered; fails where it is not made. */
+/** Creates a node; returns it as the API answers. @throws Error if the API refuses it */
 export async function newNode(call: Calls, name: string, parent: string | null, more: object = {}): Promise<TestNode> {
   const answer = await call('POST', '/nodes', { parent_node_id: parent, node_type: 'unit', name, ...more });
   if (answer.statusCode !== 201) throw new Error(`${outcomeOf(answer)} ${answer.body}`);
@@ -34,7 +34,7 @@ export async function newNode(call: Calls, name: string, parent: string | null, 
 
 export const rootOf = async (call: Calls): Promise<TestNode> => (await call('GET', '/nodes/tree?depth=0')).json().data;
 
-/** An Identity of the Environment, signed in, that holds system roles at nodes. */
+/** Creates a signed-in Identity of the Environment that holds system roles at nodes. */
 export async function newIdentity(api: TestApi, account: TestAccount, held: [role: string, nodeId: string][] = []) {
   const names = { firstName: 'Ana', lastName: 'Berg' };
   const email = `ana.${uuidv7()}@example.com`;
@@ -78,7 +78,7 @@ export async function assign(
   return id;
 }
 
-/** Nodes whose path is not the way from the root to them; there must never be one. */
+/** Returns the nodes whose path is not the way from the root to them; there must be none. */
 export const wrongPaths = (api: TestApi, { scope }: TestAccount) =>
   rowsOf(
     api,

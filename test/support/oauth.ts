@@ -50,19 +50,19 @@ let passwordHash: Promise<string> | undefined;
 export interface TestProviderOptions {
   baseUrl?: string;
   rateLimits?: boolean;
-  /** How many requests a minute an end user's token is good for. */
+  /** The limit of requests a minute for an end user's token. */
   jwtPerMinute?: number;
   /** Networks that the provider may fetch keys from. */
   allowedNetworks?: readonly string[];
-  /** Where captchas are verified; nowhere, so that a required one refuses everybody. */
+  /** Where captchas are verified; null means nowhere: a required captcha then refuses everybody. */
   captchaUrl?: string | null;
-  /** Another process of the same service, whose database and keys it shares. */
+  /** Runs as another process of the same service, with the database and keys of this one. */
   beside?: { database: TestDatabase; sealing: Sealing };
-  /** What its clock shows at first; a provider from outside has the real one. */
+  /** What its clock shows at first; an external provider uses the real time. */
   startsAt?: Date;
 }
 
-/** The provider on a database of its own, behind the real HTTP frame, with a clock that the test moves. */
+/** Starts the provider on its own database, behind the real HTTP layer, with a clock that the test moves. */
 export async function newProvider({
   baseUrl = 'http://localhost:3000',
   rateLimits = false,
@@ -139,7 +139,7 @@ export async function newProvider({
     faults,
     now,
     query,
-    /** The digits of the code that was mailed last for a purpose, as the mail will say them. */
+    /** Returns the digits of the newest code mailed for a purpose, as the mail will contain them. */
     async mailedCode(purpose: EmailedCodePurpose): Promise<string> {
       const [row] = await query<{ id: string; keyId: string }>(
         'select id, key_id as "keyId" from emailed_codes where purpose = $1 order by created_at desc, id desc limit 1',
@@ -163,7 +163,7 @@ export async function newProvider({
       await app.close();
       await outbound.close();
       await database.close();
-      // Awaiting a reply yields nothing: what looks at the result of such a wait answers once more.
+      // Awaiting a reply yields undefined: a handler that acts on this result answers a second time.
       if (answeredTwice.length > 0) throw new Error(`requests were answered twice:\n${answeredTwice.join('')}`);
     },
   };
@@ -232,7 +232,7 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
       await db.transaction('system', (tx) => tx.insert(OAuthClient, client));
       return { ...client, secret };
     },
-    /** Has somebody's deletion begin, and no worker come. */
+    /** Begins the erasure of a person without a worker that carries it out. */
     async beginErasure(identityId: string) {
       const erasure = { id: uuidv7(), accountId, identityId, status: 'running' as const, actorType: 'system' };
       const rest = { actorId: null, correlationId: uuidv7(), endedReason: null, rest: null, endedAt: null };
@@ -271,10 +271,10 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
 export type TestEnvironment = Awaited<ReturnType<typeof newEnvironment>>;
 export type TestClient = Awaited<ReturnType<TestEnvironment['newClient']>>;
 
-/** A cookie jar that speaks forms. */
+/** A browser with a cookie jar that sends forms. */
 export class Browser {
   readonly cookies = new Map<string, string>();
-  /** @param remoteAddress where it is, as limits by network see it */
+  /** @param remoteAddress the address that the rate limits by network see */
   constructor(
     readonly app: FastifyInstance,
     private readonly remoteAddress = '127.0.0.1',
@@ -284,7 +284,7 @@ export class Browser {
     const { remoteAddress } = this;
     return this.keep(await this.app.inject({ method, url, headers: this.headers(headers), remoteAddress }));
   }
-  /** As whoever checks links. */
+  /** Requests only the headers, as link checkers do. */
   head = (url: string) => this.get(url, {}, 'HEAD');
   async post(url: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -295,7 +295,7 @@ export class Browser {
       await this.app.inject({ method: 'POST', url, payload, headers: this.headers(sent), remoteAddress }),
     );
   }
-  /** Fills the form of a page that was shown, as a person would. */
+  /** Submits the form of a page with its hidden fields, as a person would. */
   submit(page: LightMyRequestResponse, fields: Record<string, string>, headers: Record<string, string> = {}) {
     const hidden = [...page.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
     const context = Object.fromEntries(hidden.map(([, name, value]) => [name, unescaped(value ?? '')]));
@@ -323,7 +323,7 @@ const unescaped = (html: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** A verifier with its challenge. */
+/** Returns a PKCE verifier with its challenge. */
 export function newPkce() {
   const verifier = randomBytes(32).toString('base64url');
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
@@ -348,12 +348,12 @@ export function authorizeUrl(
   return `/oauth/authorize?${new URLSearchParams(given)}`;
 }
 
-/** Where an answer redirects to, taken apart. */
+/** Returns the URL that an answer redirects to. */
 export function locationOf(response: LightMyRequestResponse): URL {
   return new URL(String(response.headers.location), 'http://localhost:3000');
 }
 
-/** Signs a person in and answers the code, through the page. */
+/** Signs a person in through the page; returns the authorization code. */
 export async function codeFor(
   browser: Browser,
   client: Pick<OAuthClient, 'clientId'>,
@@ -380,7 +380,7 @@ export interface TokenBody {
   error_description?: string;
 }
 
-/** Posts to the token endpoint as the client would, by its own method. */
+/** Posts to the token endpoint with the client's own authentication method. */
 export async function postToken(
   app: FastifyInstance,
   client: TestClient,
@@ -416,7 +416,7 @@ export const redeem = (
 export const refresh = (app: FastifyInstance, client: TestClient, token: string, more: Record<string, string> = {}) =>
   postToken(app, client, { grant_type: 'refresh_token', refresh_token: token, ...more });
 
-/** The whole way: signed in, redeemed. */
+/** Signs a person in and redeems the code for tokens. */
 export async function tokensFor(
   browser: Browser,
   client: TestClient,
@@ -431,5 +431,5 @@ export async function tokensFor(
 export const userinfo = (app: FastifyInstance, token: string) =>
   app.inject({ method: 'GET', url: '/oauth/userinfo', headers: { authorization: `Bearer ${token}` } });
 
-/** There are no administrators here; tests of theirs start the whole api. */
+/** There are no administrators here; tests of administrators start the whole api. */
 const nobody = { signInByProvider: () => Promise.reject(new Error('there are no administrators here')) };

@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import type Provider from 'oidc-provider';
 
-/** Somebody at the provider, by the name that they sign in with, which is their `sub` too. */
+/** A person at the provider, by the name that they sign in with, which is also their `sub`. */
 export type Claims = Record<string, unknown>;
 
 const clientSecret = 'a secret of at least thirty-two characters';
 const page = (body: string) => `<!doctype html><html lang="en"><title>The provider</title><body>${body}`;
 
 /**
- * A real OpenID provider from outside, on loopback, as a customer would have one: https://github.com/panva/node-oidc-provider.
- * Its people sign in by their name alone.
- * @param callbacks where it sends people back to: of the connections that a test makes
- * @param signedOut the same after they have signed out there
+ * Starts an independent OpenID provider on loopback, as a customer has one:
+ * https://github.com/panva/node-oidc-provider. Its people sign in by their name alone.
+ * @param callbacks where it sends people back to: redirect URIs of the connections that a test makes
+ * @param signedOut where it sends people back to after they have signed out there
  */
 export async function startOpenIdProvider({
   callbacks,
@@ -46,7 +46,7 @@ export async function startOpenIdProvider({
           backchannel_logout_session_required: true,
         },
       ],
-      // What it has to say from server to server: tests carry it on.
+      // Its calls from server to server (back-channel logout) are kept: tests carry them on.
       async fetch(_, init) {
         logoutTokens.push(new URLSearchParams(String(init?.body)).get('logout_token') ?? '');
         return new Response();
@@ -68,7 +68,7 @@ export async function startOpenIdProvider({
         },
       },
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
-      // Nobody is asked whether Gatehouse may know them.
+      // Consents for everybody that Gatehouse may know them.
       async loadExistingGrant({ oidc }) {
         const grant = new oidc.provider.Grant({ clientId: oidc.client?.clientId, accountId: oidc.session?.accountId });
         grant.addOIDCScope('openid email profile');
@@ -101,9 +101,9 @@ export async function startOpenIdProvider({
     clientId: 'gatehouse',
     clientSecret,
     people,
-    /** What it has sent to the back-channel logout of its client, the oldest first. */
+    /** The logout tokens that it has sent to its client's back-channel logout, oldest first. */
     logoutTokens,
-    /** A browser's cookies at the provider. */
+    /** Returns an empty cookie jar of a browser at the provider. */
     newJar: () => new Map<string, string>(),
     stop: async () => {
       server.closeAllConnections();
@@ -116,7 +116,7 @@ export type OpenIdProvider = Awaited<ReturnType<typeof startOpenIdProvider>>;
 
 type Jar = Map<string, string>;
 
-/** A request with a browser's cookies at the provider, which keeps those that it is given. */
+/** Sends a request with a browser's cookies at the provider, and keeps the cookies of the answer. */
 async function ask(url: string, jar: Jar, form: Record<string, string> | null = null): Promise<Response> {
   const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
   const response = await fetch(url, {
@@ -132,7 +132,7 @@ async function ask(url: string, jar: Jar, form: Record<string, string> | null = 
   return response;
 }
 
-/** Says yes to the provider's question whether to sign out, and answers with where it sends the browser back to. */
+/** Confirms the provider's sign-out page; returns where it sends the browser back to. */
 export async function signOutThere(url: string, jar: Jar): Promise<string> {
   const page = await (await ask(url, jar)).text();
   const action = /action="([^"]+)"/.exec(page)?.[1] ?? '';
@@ -144,8 +144,8 @@ export async function signOutThere(url: string, jar: Jar): Promise<string> {
 }
 
 /**
- * Goes where Gatehouse has sent a browser, signs in there where that is asked, and answers with where the provider sends it back
- * to. With the same `jar` the provider knows the person again.
+ * Follows a redirect of Gatehouse to the provider, signs in there if asked, and returns where the provider sends the
+ * browser back to. With the same `jar` the provider recognizes the person.
  */
 export async function signInThere(url: string, login: string, jar: Jar = new Map()): Promise<string> {
   const { origin } = new URL(url);
@@ -166,7 +166,7 @@ export async function signInThere(url: string, login: string, jar: Jar = new Map
   throw new Error('the provider goes in circles');
 }
 
-/** It warns whoever would run it in earnest. */
+/** Runs work without the provider's console warnings against use in production. */
 async function quietly<T>(work: () => Promise<T>): Promise<T> {
   const { warn } = console;
   console.warn = () => {};

@@ -6,7 +6,7 @@ import { tags } from '../../src/http/openapi/tags.js';
 import { anyMember, codesOf, type Operation } from '../../src/http/operation.js';
 import { portalOperations } from '../../src/http/portal-api.js';
 
-/** What `docs/operations-list.md` shows: a line for each operation, a table for each group of a surface. */
+/** Renders `docs/operations-list.md`: a line for each operation, a table for each group of a surface. */
 
 interface Line {
   tag: string;
@@ -23,7 +23,7 @@ const account = '/portal/v1/accounts/{accountSlug}';
 const application = `${account}/applications/{appSlug}`;
 const environment = `${application}/environments/{envSlug}`;
 
-/** @param document of the whole api: what is no declared operation is found there */
+/** @param document of the whole api; also has the operations that are not declared */
 export function operationsList(document: OpenApiDocument): string {
   const shared = new Set(environmentOperations);
   const ofPortal = portalOperations.filter((one) => !shared.has(one));
@@ -80,7 +80,7 @@ function lineOfRoute(route: string, operation: DocumentedOperation): Line {
   };
 }
 
-/** What is said above the tables once. */
+/** Codes that are listed once above the tables. */
 const everywhere = [
   'auth.multiple_credentials',
   'rate_limit.exceeded',
@@ -98,7 +98,7 @@ function section(title: string, lines: Line[]): string {
   return `## ${title}\n\n${tables.join('\n\n')}`;
 }
 
-/** Columns that no line of the table has anything in are left out. */
+/** Omits columns that are empty in every line. */
 function table(lines: Line[]): string {
   const columns: [string, (line: Line) => string][] = [
     ['operation', ({ id }) => code(id)],

@@ -9,7 +9,7 @@ interface Given {
   name?: string;
   slug?: string;
   status?: NodeStatus;
-  /** Another organization; the Environment's root where there is none. */
+  /** Another organization; absent: the Environment's root. */
   parent?: TestOrganization;
   policy?: Partial<AuthenticationPolicy>;
   members?: readonly { id: string }[];
@@ -17,7 +17,7 @@ interface Given {
 
 export type TestOrganization = Pick<Node, 'id' | 'name' | 'slug' | 'path'>;
 
-/** An organization with its members, in an Environment that a test of the provider made. */
+/** Creates an organization with its members in an Environment of a provider's test. */
 export async function newOrganization(
   { db, now }: Pick<TestProvider, 'db' | 'now'>,
   { accountId, applicationId, environmentId }: Pick<TestEnvironment, 'accountId' | 'applicationId' | 'environmentId'>,
@@ -71,12 +71,12 @@ export async function newOrganization(
   });
 }
 
-/** What an organization asks of its members from now on. */
+/** Sets what an organization requires of its members from now on. */
 export const setPolicy = ({ db }: Pick<TestProvider, 'db'>, { id }: { id: string }, policy: object) =>
   db.transaction('system', (tx) =>
     tx.update(Organization, { id }, { authenticationPolicy: { ...defaultAuthenticationPolicy, ...policy } }),
   );
 
-/** Ends a membership. */
+/** Deletes a membership. */
 export const leave = ({ db }: Pick<TestProvider, 'db'>, { id }: { id: string }, identity: { id: string }) =>
   db.transaction('system', (tx) => tx.delete(OrganizationMember, { organizationId: id, identityId: identity.id }));

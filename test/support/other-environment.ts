@@ -12,7 +12,7 @@ export interface Other {
   settings?: Partial<EnvironmentSettings>;
 }
 
-/** Another Application of the Account of a place, with one Environment. */
+/** Creates another Application in the Account of a place, with one Environment. */
 export async function newOther(
   provider: Pick<TestProvider, 'db' | 'now'>,
   place: TestEnvironment,

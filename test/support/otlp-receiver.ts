@@ -7,7 +7,7 @@ export interface ReceivedSpan {
   name: string;
   traceId: string;
   spanId: string;
-  /** Empty: it begins a trace. */
+  /** Empty for the root of a trace. */
   parentSpanId: string;
   attributes: Record<string, unknown>;
   links: { traceId: string; spanId: string }[];
@@ -21,7 +21,7 @@ interface Attribute {
   key: string;
   value: Value;
 }
-/** The part of OTLP's JSON that is read here. */
+/** The part of OTLP's JSON that tests read. */
 interface Exported {
   resourceSpans: {
     resource: { attributes: Attribute[] };
@@ -41,7 +41,7 @@ interface Exported {
   }[];
 }
 
-/** Takes what is exported by OTLP over HTTP, in JSON, and keeps it; of other forms it only notes that they came. */
+/** Receives spans by OTLP over HTTP in JSON and keeps them; of requests in other formats it only notes the arrival. */
 export async function startOtlpReceiver() {
   const spans: ReceivedSpan[] = [];
   const requests: { path: string; type: string; headers: Record<string, unknown>; text: string }[] = [];
@@ -89,7 +89,9 @@ const spansOf = ({ resourceSpans }: Exported): ReceivedSpan[] =>
       })),
   );
 
-/** A trace as text, each span below its parent with its milliseconds: for people, and for tests that compare its form. */
+/**
+ * Returns a trace as text, each span below its parent with its milliseconds: for people, and for tests of its shape.
+ */
 export function treeOf(spans: readonly ReceivedSpan[], line = timed): string {
   const ids = new Set(spans.map(({ spanId }) => spanId));
   const below = (parent: string | null, depth: number): string[] =>

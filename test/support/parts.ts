@@ -1,11 +1,11 @@
 import type { Exit } from '../../src/platform/embedded/children.js';
 
-/** A piece of the running service that a test can take away and bring back. */
+/** A part of the running service that a test can kill and start again. */
 export interface Part {
-  /** Of the process that runs now. */
+  /** Process id of the current process. */
   readonly pid: number;
   /**
-   * Sends a signal, SIGKILL unless said otherwise, and waits for the end where the signal is one that ends.
+   * Sends a signal (default SIGKILL), and waits for the process to end if the signal ends it.
    * @returns how it ended
    */
   kill(signal?: NodeJS.Signals): Promise<Exit | null>;
@@ -20,12 +20,12 @@ export interface Running {
 }
 
 export interface Restartable<R extends Running> extends Part {
-  /** As it was first started; a restart keeps its addresses. */
+  /** What `launch` first returned; a restart keeps its addresses. */
   first: R;
   stop(): Promise<void>;
 }
 
-/** Starts something that can be killed and started again. @param launch gets what ran before, to take its place */
+/** Starts a part that can be killed and restarted. @param launch receives the previous run, whose place it takes */
 export async function restartable<R extends Running>(launch: (before?: R) => Promise<R>): Promise<Restartable<R>> {
   const first = await launch();
   let running = first;
@@ -38,7 +38,7 @@ export async function restartable<R extends Running>(launch: (before?: R) => Pro
       process.kill(running.pid, signal);
       if (signal === 'SIGSTOP' || signal === 'SIGCONT') return null;
       const exit = await running.exited;
-      await running.stop(); // lets go of its folder
+      await running.stop(); // releases its folder
       return exit;
     },
     async start() {
@@ -48,7 +48,7 @@ export async function restartable<R extends Running>(launch: (before?: R) => Pro
   };
 }
 
-/** A part that others use as well: it cannot be taken away. */
+/** Returns a part that other runs share: it cannot be killed. */
 export const sharedPart = (name: string, hint: string): Part => {
   const refuse = () => {
     throw new Error(`${name} is shared with other tests; ${hint}`);

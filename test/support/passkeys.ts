@@ -3,7 +3,7 @@ import type { Webauthn } from '../../src/domain/mfa/webauthn.js';
 import type { Db } from '../../src/platform/database/db.js';
 import type { Authenticator } from './authenticator.js';
 
-/** Gives somebody a key as if they had enrolled it before. Answers the factor. */
+/** Gives a person a key as if enrolled earlier. Returns the factor. */
 export async function giveKey(
   { db, logins, now }: { db: Db; logins: { webauthn: Webauthn }; now: () => Date },
   { accountId, id, email }: { accountId: string; id: string; email: string },
@@ -20,7 +20,7 @@ export async function giveKey(
   return row;
 }
 
-/** A JSON request as the pages' script sends it: from the page's own origin. */
+/** Returns the headers of a JSON request by the pages' script: from the page's own origin. */
 export const fromPage = (baseUrl: string) => ({
   'content-type': 'application/json',
   origin: baseUrl,

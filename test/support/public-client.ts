@@ -2,7 +2,7 @@ import type { OAuthClient } from '../../entities/oauth-client.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { send, type TestApi } from './api.js';
 
-/** A client of an app without a backend, as it is made where nothing more is said of it. */
+/** A client of an app without a backend, with the defaults for the rest. */
 export const publicClient = {
   name: 'Test client',
   clientType: 'public' as const,
@@ -21,7 +21,7 @@ export async function newPublicClient({ services }: Pick<TestApi, 'services'>, s
   return client;
 }
 
-/** Signs somebody in at a client, by the end-user API. @returns the request headers that speak for them */
+/** Signs a person in at a client, by the end-user API. @returns the request headers that authenticate them */
 export async function signedInAt(
   { app }: Pick<TestApi, 'app'>,
   { clientId }: Pick<OAuthClient, 'clientId'>,

@@ -1,4 +1,4 @@
-/** Numbers from 0 to below 1, the same for the same seed on every machine (mulberry32). */
+/** Returns a generator of numbers from 0 to below 1, the same for one seed on every machine (mulberry32). */
 export function createRandom(seed: number) {
   let state = seed >>> 0;
   const next = (): number => {
@@ -10,9 +10,9 @@ export function createRandom(seed: number) {
   const below = (count: number): number => Math.floor(next() * count);
   return {
     next,
-    /** A whole number from 0. */
+    /** Returns a whole number from 0 to below the limit. */
     below,
-    /** A whole number, both ends included. */
+    /** Returns a whole number, both bounds included. */
     between: (least: number, most: number): number => least + below(most - least + 1),
     of: <T>(all: readonly T[]): T => all[below(all.length)] as T,
   };

@@ -21,7 +21,7 @@ export interface SentMail {
   messageId: string;
 }
 
-/** The registration services on a test's database, with a clock that it can move and a mailer that keeps what it is given. */
+/** Returns the registration services on a test's database, with a clock to move and a mailer that keeps its mails. */
 export function registrationServices(
   { db, ownerUrl }: TestDatabase,
   durations = { ttlMs: hours(24), reminderAfterMs: hours(20), intentTtlMs: hours(24) },
@@ -60,12 +60,12 @@ export function registrationServices(
     mailFails(error: Error | null) {
       failure = error;
     },
-    /** What happens between a mail on its way and the mail server's word. */
+    /** Runs work while a mail is being sent, before the mail server has answered. */
     whileSending(work: () => Promise<unknown>) {
       meanwhile = work;
     },
     tokenOf: (id: string) => registrationToken(sealing, { id }).token,
-    /** Parks one and answers its id and what was asked. */
+    /** Parks a registration; returns its id and its request. */
     async park(changes: Partial<RegistrationRequest> = {}) {
       const request = aRequest(changes);
       await registrations.park(request);

@@ -4,11 +4,11 @@ import { databaseTime, eventsSince, rowsOf } from './rows.js';
 
 export const key = { 'idempotency-key': 'once' };
 
-/** How often somebody was refused in an Account, by its audit log. */
+/** Returns how many refusals the audit log of an Account has. */
 export const denialsIn = async (api: TestApi, accountId: string): Promise<number> =>
   (await rowsOf(api, `select from events where account_id = $1 and action = 'auth.access_denied'`, [accountId])).length;
 
-/** Sends a request and its retry; both are answered alike, and the second changes nothing. @returns the first answer */
+/** Sends a request and its retry; expects equal answers and no effect of the second. @returns the first answer */
 export async function sentTwice(
   api: TestApi,
   accountId: string,

@@ -8,7 +8,7 @@ import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestDatabase } from './database.js';
 import { rowsAsOwner } from './database.js';
 
-/** An Environment with somebody in it, and a node. */
+/** Creates an Environment with one Identity and a node. */
 export async function aHolder({ db, ownerUrl }: Pick<TestDatabase, 'db' | 'ownerUrl'>) {
   const [userId, identityId, nodeId] = [randomUUID(), randomUUID(), randomUUID()];
   const email = `rosalind.${identityId}@private.example`;
@@ -41,7 +41,7 @@ export async function aHolder({ db, ownerUrl }: Pick<TestDatabase, 'db' | 'owner
 }
 export type TestHolder = Awaited<ReturnType<typeof aHolder>>;
 
-/** Gives the holder the role at the node, as the API does: with its event, its row and its message in the outbox. */
+/** Assigns the role to the holder at the node, as the API does: with event, row and outbox message. */
 export async function assignWindow(
   { db }: Pick<TestDatabase, 'db'>,
   { scope, identityId, nodeId, roleId }: TestHolder,

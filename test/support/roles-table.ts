@@ -1,6 +1,6 @@
 import { builtInRoles, capabilities } from '../../src/domain/capabilities/administrator-roles.js';
 
-/** The built-in roles against every capability, as a table in Markdown. */
+/** Returns a Markdown table of the built-in roles and every capability. */
 export function rolesTable(): string {
   const roles = Object.values(builtInRoles);
   const cells = (all: readonly (string | number)[]) => `| ${all.join(' | ')} |`;

@@ -1,11 +1,11 @@
 import type { TestApi } from './api.js';
 import { rowsAsOwner } from './database.js';
 
-/** The rows of a statement, as the owner of the database. */
+/** Returns the rows of a statement that runs as the owner of the database. */
 export const rowsOf = <Row = Record<string, unknown>>({ database }: TestApi, text: string, values: unknown[] = []) =>
   rowsAsOwner<Row>(database.ownerUrl, text, values);
 
-/** What was recorded of an Account from `since` on, as `action metadata`. */
+/** Returns the events of an Account from `since` on, as `action metadata`. */
 export async function eventsSince(api: TestApi, accountId: string, since: string) {
   return rowsOf<{ action: string; metadata: object; application_id: string; environment_id: string; actor_id: string }>(
     api,

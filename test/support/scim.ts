@@ -11,7 +11,7 @@ export type ScimCall = (
   headers?: Record<string, string>,
 ) => Promise<LightMyRequestResponse>;
 
-/** A new token of the Account's Development Environment, or of an organization in it. */
+/** Creates a SCIM token of the Account's Development Environment, or of an organization in it. */
 export async function newToken(api: TestApi, account: TestAccount, organizationId: string | null = null) {
   const answer = await send(api.app, 201, {
     method: 'POST',
@@ -39,7 +39,7 @@ export const scimOf =
 export const newDirectory = async (api: TestApi, account: TestAccount, organizationId: string | null = null) =>
   scimOf(api, (await newToken(api, account, organizationId)).token);
 
-/** `409 uniqueness`; of a success the status alone. */
+/** Returns `409 uniqueness`; for a success the status alone. */
 export const scimOutcome = (response: LightMyRequestResponse): string =>
   [response.statusCode, response.body && response.json().scimType].filter(Boolean).join(' ');
 
@@ -64,14 +64,14 @@ export async function newGroup(call: ScimCall, displayName: string, ...memberIds
   return answer.json().id;
 }
 
-/** Something of the Environment, over the Public API. */
+/** Creates an object of the Environment over the Public API. */
 export async function make(api: TestApi, account: TestAccount, url: string, payload: object) {
   const headers = await account.apiKey();
   const answer = await send(api.app, 201, { method: 'POST', url: `/api/v1${url}`, headers, payload });
   return answer.json().data as { id: string };
 }
 
-/** Has a domain be verified, of the Account or of an organization: its DNS is tested elsewhere. */
+/** Inserts a verified domain of the Account or of an organization: other tests cover its DNS. */
 export async function verified(
   api: TestApi,
   { scope }: TestAccount,
@@ -88,7 +88,7 @@ export async function verified(
   return domain;
 }
 
-/** Roles at nodes that somebody holds, as `role node`. */
+/** Returns the roles that an Identity holds at nodes, as `role node`. */
 export async function heldBy(api: TestApi, identityId: string): Promise<string[]> {
   const rows = await rowsOf<{ held: string }>(
     api,

@@ -5,7 +5,7 @@ import { systemClock as now } from '../../src/platform/clock.js';
 import { openDb } from '../../src/platform/database/open-db.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 
-/** On this computer, so that any port of it does; nothing has to listen there. */
+/** On this computer, where any port matches; nothing has to listen there. */
 export const redirectUri = demoRedirectUri;
 export const postLogoutRedirectUri = new URL('/', demoRedirectUri).href;
 
@@ -29,7 +29,7 @@ export interface Seed {
   /** End users, members of the development Environment with a verified address. */
   ana: Person;
   ben: Person;
-  /** A key of the development Environment that may do everything. */
+  /** A key of the development Environment with every permission. */
   apiKey: string;
   /** Two public clients of the development Environment. */
   publicClient: string;
@@ -39,7 +39,7 @@ export interface Seed {
   postClient: ConfidentialClient;
 }
 
-/** The Account, people and key of the demo, and clients of every kind. Call it once for a database. */
+/** Creates the demo's Account, people and key, and clients of every kind. Call it once for a database. */
 export async function seed(databaseUrl: string): Promise<Seed> {
   const adminPassword = randomBytes(12).toString('base64url');
   const identityPassword = randomBytes(12).toString('base64url');

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { claimFolder } from '../../src/platform/embedded/claims.js';
 
-/** Memory that is a folder (tmpfs), on Linux. */
+/** A memory file system (tmpfs) on Linux. */
 const memory = '/dev/shm';
-/** What the server may need: copies of the template, and WAL until the next checkpoint. */
+/** The space that the server may need: copies of the template, and WAL until the next checkpoint. */
 const neededBytes = 4 * 2 ** 30;
 const prefix = 'gatehouse-test-';
 
 /**
- * A new folder for the run's PostgreSQL, in memory where there is enough: each test file copies hundreds of small files, and
- * creating one costs several times as much on a disk. Whoever tests that data survives has a server on a disk.
+ * Creates the folder of the run's PostgreSQL, in memory if it has room: each test file copies hundreds of small files,
+ * and creating a file on disk costs several times as much. Tests of whether data survives have a server on disk.
  */
 export async function newServerFolder(): Promise<string> {
   if (await hasRoom()) {
@@ -25,18 +25,18 @@ export async function newServerFolder(): Promise<string> {
 const hasRoom = (): Promise<boolean> =>
   statfs(memory).then(
     ({ bavail, bsize }) => bavail * bsize >= neededBytes,
-    () => false, // another system
+    () => false, // another operating system
   );
 
-/** Runs that were killed leave theirs, which would keep the memory. */
+/** Removes the folders that killed runs left, which would keep the memory occupied. */
 async function removeLeftovers(): Promise<void> {
   for (const name of await readdir(memory)) {
     const folder = join(memory, name);
-    // One without an owner may be another run's that is about to start.
+    // A folder without an owner may belong to another run that is starting.
     if (!name.startsWith(prefix) || !existsSync(join(folder, 'owner.json'))) continue;
     const isOurs = await claimFolder(folder, 'SIGINT').then(
       () => true,
-      () => false, // it runs, or somebody else is removing it
+      () => false, // it is in use, or another process is removing it
     );
     if (isOurs) await rm(folder, { recursive: true, force: true });
   }

@@ -10,11 +10,11 @@ import { type Part, type Running, restartable } from './parts.js';
 import { patience } from './patience.js';
 
 export interface ProcessPart extends Part {
-  /** Everything that it printed since it was first started. */
+  /** Its whole output since its first start. */
   readonly lines: readonly string[];
-  /** `/healthz` and `/readyz` of this process are under it. */
+  /** The base URL of this process's `/healthz` and `/readyz`. */
   readonly healthUrl: string;
-  /** @param until `alive`: it answers at all; `ready` (the default): its `/readyz` says that it can serve */
+  /** @param until `alive`: it answers at all; `ready` (the default): its `/readyz` reports that it can serve */
   start(options?: { until?: 'alive' | 'ready' }): Promise<void>;
 }
 
@@ -22,24 +22,24 @@ interface Process {
   name: 'api' | 'worker';
   env: Record<string, string>;
   healthUrl: string;
-  /** The folder of the version whose process it is. */
+  /** The folder of the version that the process runs. */
   root: string;
 }
 
-/** What a developer has set for their own runs must not reach the tests' processes. */
+/** A developer's own settings must not reach the tests' processes. */
 const foreignEnv = new RegExp(`^(NODE_OPTIONS|GATEHOUSE_TEST_.*|${Object.keys(Settings.properties).join('|')})$`);
 const readyWithinMs = patience;
 
-/** A process that can be killed and started again, until it is stopped for good. */
+/** A process that can be killed and restarted, until `stop` ends it for good. */
 export type StoppablePart = ProcessPart & { stop(): Promise<void> };
 
-/** @param root of another version than this one, built */
+/** @param root the folder of another, built version */
 export const startApi = (env: Record<string, string>, root = projectRoot) =>
   startProcess({ name: 'api', env: { METRICS_PORT: '0', ...env }, healthUrl: `http://localhost:${env.PORT}`, root });
 
 /**
- * On ports of its own, which it keeps when it is started again. They are below those that the system gives away (32768 and more), so that
- * neither a connection nor what asks for any port takes one before the worker does.
+ * Starts a worker on its own ports, which it keeps after a restart. They are below the system's ephemeral ports (32768
+ * and more), so that no connection and nobody asking for any port takes one before the worker does.
  */
 export async function startWorker(env: Record<string, string>, root = projectRoot) {
   const metricsPort = await freePair(20_000 + 2 * randomInt(6_000));
@@ -93,7 +93,7 @@ async function startProcess({ name, env, healthUrl, root }: Process): Promise<St
   };
 }
 
-/** True once `url` answers with success; otherwise what it said last. */
+/** Returns true once `url` answers with success; otherwise what it last answered. */
 async function answers(url: string, ended: () => boolean): Promise<true | string> {
   let last = 'no answer';
   for (const end = Date.now() + readyWithinMs; Date.now() < end && !ended(); await sleep(50)) {
@@ -104,7 +104,7 @@ async function answers(url: string, ended: () => boolean): Promise<true | string
   return last;
 }
 
-/** The example, as a reader runs it, with a client of the service. */
+/** Starts the example as its readers run it, with a client of the service. */
 export async function startRelyingParty(env: { ISSUER: string; CLIENT_ID: string; CLIENT_SECRET?: string }) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

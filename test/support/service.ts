@@ -16,20 +16,22 @@ import { onPostgres, temporalLauncher } from './temporal-launcher.js';
 export interface StartService {
   /** Settings of api and worker, over the defaults: `{ REGISTRATION_TTL: '5s' }`. */
   env?: Record<string, string>;
-  /** A PostgreSQL server of this service's own, which can be killed; otherwise a database of the run's server. */
+  /**
+   * Starts a PostgreSQL server for this service, which can be killed; otherwise uses a database of the run's server.
+   */
   ownPostgres?: boolean;
-  /** Temporal keeps its histories on disk, so that they survive its end; otherwise it is quicker, in memory. */
+  /** Temporal keeps its histories on disk, where they survive its end; otherwise in memory, which is quicker. */
   keepHistories?: boolean;
-  /** How many apis and workers there are of each; one, unless said otherwise. */
+  /** The number of apis and of workers; default 1 each. */
   copies?: number;
 }
 
-/** What api and worker work with, and the settings that lead them there. */
+/** What api and worker work with, and the settings that point to it. */
 export interface Surroundings {
   baseUrl: string;
   inboxUrl: string;
   temporalAddress: string;
-  /** As the service's role, which row-level security binds. */
+  /** Connects as the service's role, to which row-level security applies. */
   databaseUrl: string;
   ownerUrl: string;
   masterKeys: string;
@@ -38,23 +40,23 @@ export interface Surroundings {
   temporal: Part;
   inbox: Part;
   postgres: Part;
-  /** Stops everything and removes its data, what was added last first. Safe to call twice. */
+  /** Stops everything and removes its data, in reverse order of addition. Safe to call twice. */
   stop(): Promise<void>;
-  /** Has `stop` stop this, too. */
+  /** Has `stop` stop this part too. */
   stopped<P extends { stop(): Promise<void> }>(part: P): P;
 }
 
 export interface Service extends Omit<Surroundings, 'settings' | 'stopped'> {
   api: ProcessPart;
   worker: ProcessPart;
-  /** All of them, `api` and `worker` first. Each api has its own address under `healthUrl`, and the issuer of the first. */
+  /** All apis, `api` and `worker` first. Each api has its own address in `healthUrl`, and the issuer of the first. */
   apis: ProcessPart[];
   workers: ProcessPart[];
 }
 
 /**
  * Starts the real service as `npm start` does: PostgreSQL, Temporal and an inbox, then the compiled api and worker as
- * processes of their own, on free ports. Rate limits and the breach check are off unless `env` says otherwise.
+ * separate processes on free ports. Rate limits and the breach check are off unless `env` sets them.
  */
 export async function startService({ copies = 1, ...options }: StartService = {}): Promise<Service> {
   const { settings, stopped, ...around } = await startSurroundings(options);
@@ -72,7 +74,7 @@ export async function startService({ copies = 1, ...options }: StartService = {}
   }
 }
 
-/** PostgreSQL without a schema, unless it is the run's, Temporal and an inbox. */
+/** Starts Temporal, an inbox, and PostgreSQL without a schema unless the run's server is used. */
 export async function startSurroundings({
   env = {},
   ownPostgres,
@@ -100,7 +102,7 @@ export async function startSurroundings({
       databases,
       temporalPart({ dataDir, ...(onPostgres && { postgresUrl: (await databases).ownerUrl }) }).then(stopped),
       inboxPart(join(folder, 'inbox')).then(stopped),
-      ensureWorkflowBundle(), // at one place, instead of by whichever worker comes first
+      ensureWorkflowBundle(), // here once, instead of in whichever worker starts first
     ]);
     const masterKeys = `test:${randomBytes(32).toString('base64')}`;
     const port = Number(env.PORT ?? (await freePort()));
@@ -112,7 +114,7 @@ export async function startSurroundings({
       MASTER_KEYS: masterKeys,
       RATE_LIMITS: 'off',
       BREACH_CHECK_URL: 'off',
-      MAX_EVENT_LOOP_DELAY: '0s', // a busy machine of tests is no overload
+      MAX_EVENT_LOOP_DELAY: '0s', // a busy test machine is not an overload
       REQUEST_TIMEOUT: '5m',
       ...env,
       PORT: String(port),
@@ -136,7 +138,7 @@ export async function startSurroundings({
   }
 }
 
-/** Waits for all of them even when one fails, so that what came up can be stopped. */
+/** Waits for all of them even if one fails, so that those that started can be stopped. */
 async function together<T extends unknown[]>(starting: [...{ [K in keyof T]: Promise<T[K]> }]): Promise<T> {
   const settled = await Promise.allSettled(starting);
   const failed = settled.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
@@ -180,7 +182,7 @@ const inboxPart = (mailDir: string) =>
     return sameAddress(before?.smtpUrl, await startInbox({ mailDir, smtpPort, webPort }), 'smtpUrl');
   });
 
-/** The embedded parts move on when their port is taken; a test that restarts one has to know. */
+/** Throws if a restarted part has another address: embedded parts choose another port when theirs is taken. */
 function sameAddress<K extends string, R extends Running & Record<K, string>>(
   before: string | undefined,
   now: R,

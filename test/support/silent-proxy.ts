@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export interface SilentProxy {
-  /** The same URL by way of the proxy. */
+  /** Returns the same URL through the proxy. */
   urlOf(url: string): string;
-  /** From now on nothing passes, of connections that are there and of new ones, and nobody is told. */
+  /** Passes nothing from now on, on open and new connections, without an error to either side. */
   fallSilent(): void;
-  /** What is sent with `text` in it arrives, and nothing comes back any more on its connection. */
+  /** Passes on data that contains `text`, and then nothing back on that connection. */
   swallowAnswersTo(text: string): void;
-  /** New connections pass again. Those that were silenced stay so, as those to a machine that is gone. */
+  /** Lets new connections pass again. Silenced ones stay silent, like connections to a vanished machine. */
   speak(): void;
-  /** How many connections the caller's side holds open. */
+  /** Returns how many connections the caller's side holds open. */
   open(): number;
   close(): Promise<void>;
 }
 
-/** Stands between a program and what it is connected to, and can keep what passes to itself: a halted or vanished machine. */
+/** Proxies a program's connections, and can withhold what passes, like a halted or vanished machine. */
 export async function startSilentProxy(target: string): Promise<SilentProxy> {
   const { hostname, port } = new URL(target);
   const callers = new Set<Socket>();

@@ -17,20 +17,23 @@ export interface Site {
   data: Seed;
   /** The example application, a client of the development Environment. */
   shop: { url: string };
-  /** Somebody comes, with a browser profile of their own. */
+  /** Opens a page in a new browser profile. */
   arrive(options?: BrowserContextOptions): Promise<Page>;
-  /** All who have come go. @returns what Chromium complained of: violations of a page's security policy, errors of scripts */
+  /**
+   * Closes all profiles.
+   * @returns what Chromium complained of: violations of a page's security policy, script errors
+   */
   leave(): Promise<string[]>;
-  /** Changes settings of the Environment; the service's processes remember those of before for a second. */
+  /** Changes settings of the Environment; the service's processes cache the previous ones for a second. */
   configure(settings: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The service as people meet it: with the demo's people, an application that they sign in to, and Chromium. */
+/** Starts the service as people meet it: with the demo's people, an application that they sign in to, and Chromium. */
 export async function startSite({ env = {}, settings }: StartSite = {}): Promise<Site> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
-    for (const stopOne of stops.splice(0)) await stopOne(); // Chromium first: nobody then waits for its connections
+    for (const stopOne of stops.splice(0)) await stopOne(); // Chromium first, so that its connections delay nothing
   };
   try {
     const browser = await launchChromium();
@@ -43,7 +46,7 @@ export async function startSite({ env = {}, settings }: StartSite = {}): Promise
       const statement = `update environment_settings set ${set} where environment_id = $1`;
       await asOwner((db) => db.query(statement, [environmentId]), service.ownerUrl);
     };
-    if (settings) await configure(settings); // before anybody has come, and the processes remember others
+    if (settings) await configure(settings); // before any visitor, or the processes would have cached other settings
     const shop = await startRelyingParty({ ISSUER: service.baseUrl, CLIENT_ID: data.publicClient });
     stops.push(shop.stop);
     let visitors: Visitor[] = [];
@@ -72,14 +75,14 @@ export async function startSite({ env = {}, settings }: StartSite = {}): Promise
   }
 }
 
-/** Comes to an application signed out, and asks to sign in. */
+/** Opens an application signed out, and requests a sign-in. */
 export async function startAt(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await headingOf(page, 'You are signed out').waitFor();
   await page.getByRole('link', { name: 'Sign in' }).click();
 }
 
-/** Fills in the English sign-in page, and sends it. */
+/** Fills in and submits the English sign-in page. */
 export async function fillIn(page: Page, { email, password }: Person): Promise<void> {
   await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password', { exact: true }).fill(password);
@@ -88,7 +91,7 @@ export async function fillIn(page: Page, { email, password }: Person): Promise<v
 
 export const idToken = 'Claims of the ID token';
 
-/** What the application shows of a claim. */
+/** Returns what the application shows of a claim. */
 export const claimIn = (page: Page, table: string, name: string) =>
   page
     .getByRole('table', { name: table })
@@ -96,14 +99,14 @@ export const claimIn = (page: Page, table: string, name: string) =>
     .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
     .getByRole('cell');
 
-/** An authorization request of the public client, as an application links to it. */
+/** Returns an authorization request of the public client, as an application links to it. */
 export const authorizeUrl = ({ service, data, shop }: Site, more: Record<string, string> = {}): string =>
   `${service.baseUrl}/oauth/authorize?${new URLSearchParams({
     client_id: data.publicClient,
     redirect_uri: `${shop.url}/callback`,
     response_type: 'code',
     scope: 'openid',
-    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', // of RFC 7636, appendix B
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', // RFC 7636, appendix B
     code_challenge_method: 'S256',
     ...more,
   })}`;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
-/** A real mail server on loopback, which takes everything and keeps nothing, but for what its options say. */
+/** Starts a real mail server on loopback, which accepts all mail and keeps none, unless its options say otherwise. */
 export async function startSmtpServer({ port = 0, ...options }: SMTPServerOptions & { port?: number } = {}) {
   const server = new SMTPServer({
     authOptional: true,
@@ -11,7 +11,7 @@ export async function startSmtpServer({ port = 0, ...options }: SMTPServerOption
     onData: (stream, _session, done) => void stream.resume().on('end', () => done()),
     ...options,
   });
-  server.on('error', () => undefined); // clients that go away, or are killed
+  server.on('error', () => undefined); // clients that disconnect or are killed
   server.listen(port, '127.0.0.1');
   await once(server.server, 'listening');
   return {
@@ -20,7 +20,7 @@ export async function startSmtpServer({ port = 0, ...options }: SMTPServerOption
   };
 }
 
-/** An `onData` that has read a mail when it is given it: headers and all, and to whom it goes. */
+/** Returns an `onData` that reads the whole mail, headers included, and passes it on with its recipients. */
 export const whole =
   (take: (raw: string, to: string[]) => unknown): NonNullable<SMTPServerOptions['onData']> =>
   (stream, { envelope }, done) => {

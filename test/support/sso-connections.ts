@@ -2,7 +2,7 @@ import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 
 const day = 86_400_000;
 
-/** A certificate in PEM, valid from the day before until so many days from now. */
+/** Creates a certificate in PEM, valid from 400 days ago until `days` days from now. */
 export async function certificateFor(days = 30, name = 'idp.example', now = Date.now()): Promise<string> {
   const [from, until] = [new Date(now - 400 * day), new Date(now + days * day)];
   const made = await newSelfSigned(name, { from, until, bits: 2048 });
@@ -10,13 +10,13 @@ export async function certificateFor(days = 30, name = 'idp.example', now = Date
 }
 
 let lasting: Promise<string> | undefined;
-/** The same one for all who do not care which: a key takes a while to make. */
+/** Returns one shared certificate, for tests that do not care which: generating a key takes a while. */
 export const someCertificate = (): Promise<string> => {
   lasting ??= certificateFor(3650);
   return lasting;
 };
 
-/** What an identity provider publishes of itself (SAML 2.0 Metadata §2). */
+/** Returns the metadata of an identity provider (SAML 2.0 Metadata §2). */
 export async function providerMetadata({
   entityId = 'https://idp.example/saml',
   certificates,

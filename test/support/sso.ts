@@ -12,7 +12,7 @@ import { newOrganization, type TestOrganization } from './organizations.js';
 type Where = Pick<TestEnvironment, 'accountId' | 'environmentId'>;
 type World = Pick<TestProvider, 'db' | 'now' | 'sealing'>;
 
-/** Ids of connections to come, with the callbacks that a provider has to know. */
+/** Returns ids for connections to be created, with the callbacks that a provider has to know. */
 export const plannedConnections = (baseUrl: string, count: number) => {
   const ids = Array.from({ length: count }, () => uuidv7());
   return {
@@ -22,7 +22,7 @@ export const plannedConnections = (baseUrl: string, count: number) => {
   };
 };
 
-/** A service and an OpenID provider that sends people back to it. */
+/** Starts a service, and an OpenID provider that sends people back to it. */
 export async function startSsoWorld(baseUrl: string, callbacks: string[]) {
   const idp = await startOpenIdProvider({ callbacks });
   const world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
@@ -33,7 +33,7 @@ export async function startSsoWorld(baseUrl: string, callbacks: string[]) {
   return { idp, world, stop };
 }
 
-/** An active connection to an OpenID provider, of an Environment or of an organization of it. */
+/** Creates an active connection to an OpenID provider, for an Environment or an organization in it. */
 export async function newOidcConnection(
   { db, now, sealing }: World,
   { accountId, environmentId }: Where,
@@ -81,7 +81,7 @@ export async function newOidcConnection(
   return connection;
 }
 
-/** A domain that is verified: of an organization, or of the Account. */
+/** Inserts a verified domain of an organization or of the Account. */
 export async function newVerifiedDomain(
   { db, now }: World,
   { accountId, environmentId }: Where,
@@ -107,7 +107,7 @@ export async function newVerifiedDomain(
   );
 }
 
-/** Where people of an organization sign in by its provider. */
+/** An Environment with an organization whose people sign in by its provider. */
 export interface SsoPlace {
   environment: TestEnvironment;
   client: TestClient;
@@ -116,8 +116,8 @@ export interface SsoPlace {
 }
 
 /**
- * An Environment with an organization whose provider signs in people of acme.example.
- * @param idp the OpenID provider, or null where the overrides say all of it: that of SAML
+ * Creates an Environment with an organization whose provider signs in people of acme.example.
+ * @param idp the OpenID provider, or null if the overrides describe the whole connection, as for SAML
  */
 export async function newSsoPlace(
   world: TestProvider,
@@ -139,10 +139,10 @@ export async function newSsoPlace(
   };
 }
 
-/** The address of somebody whom nobody has seen before. */
+/** Returns the address of a person who is new. */
 export const acmeAddress = () => `ana-${uuidv7()}@acme.example`;
 
-/** Why sign-ins of an Environment were refused, in the order of the events. */
+/** Returns why sign-ins of an Environment were refused, in the order of the events. */
 export async function reasonsAt(world: Pick<TestProvider, 'query'>, { environment }: SsoPlace): Promise<string[]> {
   const rows = await world.query<{ reason: string }>(
     `select metadata->>'reason' as reason from events
@@ -152,7 +152,7 @@ export async function reasonsAt(world: Pick<TestProvider, 'query'>, { environmen
   return rows.map(({ reason }) => reason);
 }
 
-/** The status of a page, and the code in it that says why a sign-in by a provider did not work. */
+/** Returns the status of a page, and the code in it that explains why a sign-in by a provider failed. */
 export const failureIn = (page: { body: string; statusCode: number }) => [
   page.statusCode,
   /<dd class="code">(sso\.[a-z_]+)</.exec(page.body)?.[1],

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** How many statements `work` sends to PostgreSQL, on whichever connections of this process. */
+/** Returns how many statements `work` sends to PostgreSQL, on all connections of this process. */
 export async function statementsOf(work: () => Promise<unknown>): Promise<number> {
   const prototype = pg.Client.prototype as unknown as { query(...args: unknown[]): unknown };
   const original = prototype.query;

@@ -13,21 +13,21 @@ import { asOwner } from './database.js';
 export const namespace = 'default';
 
 /**
- * Whether Temporal is one on PostgreSQL (`GATEHOUSE_TEST_TEMPORAL=server`), as production has it, instead of the dev server,
- * which is quicker to start.
+ * Whether Temporal runs on PostgreSQL (`GATEHOUSE_TEST_TEMPORAL=server`), as in production, instead of the dev server,
+ * which starts faster.
  */
 export const onPostgres = process.env.GATEHOUSE_TEST_TEMPORAL === 'server';
 
 export interface TemporalLauncher {
-  /** Starts it on this port, or one that others hardly take; what an earlier one of the same launcher kept is there. */
+  /** Starts it on this port, or on a rarely used one, with the data that an earlier server of this launcher kept. */
   launch(port?: number): Promise<EmbeddedTemporal>;
-  /** Removes what it kept. */
+  /** Removes its data. */
   remove(): Promise<void>;
 }
 
 /**
- * @param dataDir keeps the histories of the dev server, which has them in memory without it
- * @param postgresUrl where a server on PostgreSQL keeps them, in databases of its own
+ * @param dataDir keeps the histories of the dev server, which otherwise are in memory
+ * @param postgresUrl where a server on PostgreSQL creates its databases for them
  */
 export async function temporalLauncher({
   dataDir,
@@ -47,7 +47,7 @@ export async function temporalLauncher({
   const { TEMPORAL_SERVER_PATH: server, TEMPORAL_SQL_TOOL_PATH: sqlTool } = process.env;
   const programs = await findTemporalPrograms({ configured: { server, sqlTool }, onProgress: () => {} });
   const databases = { postgresUrl, name: `temporal_${randomBytes(6).toString('hex')}` };
-  const usual = randomInt(10_000, 30_000); // a part that is killed comes back where it was, which nobody else is to take
+  const usual = randomInt(10_000, 30_000); // a killed server returns to its port, which nothing else should take
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-temporal-'));
   return {
     launch: (port = usual) => startTemporalServer({ programs, databases, namespace, dataDir: folder, port }),

@@ -8,7 +8,7 @@ export { namespace };
 
 export type TestTemporal = Awaited<ReturnType<typeof startTestTemporal>>;
 
-/** A real Temporal server of this test file's own, with nothing in it. */
+/** Starts a real, empty Temporal server for this test file. */
 export async function startTestTemporal({ port }: { port?: number } = {}) {
   quiet();
   const codePath = await ensureWorkflowBundle();
@@ -24,7 +24,7 @@ export async function startTestTemporal({ port }: { port?: number } = {}) {
     port: server.port,
     client,
     codePath,
-    /** A worker with these activities, on a queue of its own unless one is named. */
+    /** Starts a worker with these activities, on its own queue unless one is named. */
     async runWorker(
       activities: NonNullable<WorkerOptions['activities']>,
       taskQueue = `test-${randomUUID()}`,
@@ -57,11 +57,11 @@ export async function startTestTemporal({ port }: { port?: number } = {}) {
   };
 }
 
-/** How a workflow stands for Temporal: `COMPLETED`, `FAILED`, `CANCELLED`… */
+/** Returns a workflow's status: `COMPLETED`, `FAILED`, `CANCELLED`… */
 export const statusOf = async (handle: Pick<WorkflowHandle, 'describe'>): Promise<string> =>
   (await handle.describe()).status.name;
 
-/** Everything that a workflow's history holds, as one text: payloads are bytes in it, and failures have messages. */
+/** Returns everything in a workflow's history as one text: its payloads are bytes, its failures have messages. */
 export async function historyText(handle: Pick<WorkflowHandle, 'fetchHistory'>): Promise<string> {
   const texts: string[] = [];
   const walk = (value: unknown): void => {
@@ -80,8 +80,8 @@ export async function historyText(handle: Pick<WorkflowHandle, 'fetchHistory'>):
 
 let installed = false;
 /**
- * Lets the SDK log its errors only, and run workflows in the thread of the test: one of their own, which each of the service's
- * four workers has in a process, takes half a second of CPU to start.
+ * Has the SDK log only errors, and run workflows in the test's thread: starting a thread for them, as each of the
+ * service's four workers has in its process, takes half a second of CPU.
  */
 export function quiet() {
   process.env.TEMPORAL_DEBUG = 'true';

@@ -15,7 +15,9 @@ import { type Healing, workerActivities } from './worker-activities.js';
 
 const log = pino({ level: 'silent' });
 
-/** What carries messages to Temporal and does the work, on real PostgreSQL and Temporal; only the mail server is replaced. */
+/**
+ * Starts the relay to Temporal and the activities, on real PostgreSQL and Temporal; only the mail server is replaced.
+ */
 export function startWorkerParts(
   { database, temporal, processes }: { database: TestDatabase; temporal: TestTemporal; processes: Processes },
   services: ReturnType<typeof registrationServices>,
@@ -41,7 +43,7 @@ export function startWorkerParts(
   };
 }
 
-/** The worker process's parts with its schedules. It heals without delay. */
+/** Starts the worker process's parts with its schedules. It heals without delay. */
 export function startTestWorker(
   database: TestDatabase,
   temporal: TestTemporal,
@@ -56,7 +58,7 @@ export function startTestWorker(
     ...healing,
   });
   const stopping = new AbortController();
-  keepSchedules({ processes, namespace, issuer: 'http://localhost', log, everyMs: 500 }, stopping.signal); // as the worker does, only sooner
+  keepSchedules({ processes, namespace, issuer: 'http://localhost', log, everyMs: 500 }, stopping.signal); // as the worker does, but more often
   return {
     ...services,
     async stop(): Promise<void> {
@@ -66,6 +68,6 @@ export function startTestWorker(
   };
 }
 
-/** Has the reconciler run now, or as soon as its schedule is there: a worker makes it beside its work. */
+/** Runs the reconciler now, or as soon as its schedule exists: the worker creates it beside its work. */
 export const reconciled = (client: Client): Promise<true> =>
   until('the schedule of the reconciler', () => reconcileNow(client).then(() => true as const));

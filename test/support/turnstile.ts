@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 
 export interface Turnstile {
   url: string;
-  /** What was asked so far. */
+  /** The requests so far. */
   asked: { secret: string | null; response: string | null; remoteip: string | null }[];
   /**
-   * What it answers from now on: as Cloudflare does, an error, a text, nothing at all, a success with the status of a refusal,
-   * that it has moved to another URL, where it answers well, that it is asked too much, that it does not know our key any more, or what
-   * somebody else answers.
+   * Sets what it answers from now on: as Cloudflare does; an error; a text; nothing; a success with a refusal's status;
+   * a redirect to another URL, which answers well; too many requests; that it does not know our key any more; or what
+   * another service answers.
    */
   behave(as: 'well' | 'broken' | 'garbled' | 'silent' | 'forbidding' | 'moved' | 'busy' | 'keyless' | 'foreign'): void;
   close(): Promise<void>;
@@ -16,7 +16,7 @@ export interface Turnstile {
 
 const moved = '/moved';
 
-/** A service that speaks as Cloudflare's `siteverify` does: it takes the token `solved` and no other. */
+/** Starts a service with the interface of Cloudflare's `siteverify`: it accepts the token `solved` and no other. */
 export async function startTurnstile(): Promise<Turnstile> {
   let behavior: Parameters<Turnstile['behave']>[0] = 'well';
   const asked: Turnstile['asked'] = [];

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { patience } from './patience.js';
 
 /**
- * Looks until what is awaited is so.
+ * Repeats a check until it succeeds.
  * @param what for the error: `the outage is noticed`
- * @returns the first answer that is neither false, null nor undefined; a look that throws counts as "not yet"
+ * @returns the first result that is neither false, null nor undefined; a check that throws counts as "not yet"
  */
 export async function until<T>(
   what: string,

@@ -1,4 +1,4 @@
-/** A page as a person without a screen would get it. */
+/** A page as a browser without a screen gets it. */
 export interface FetchedPage {
   status: number;
   url: string;
@@ -7,17 +7,19 @@ export interface FetchedPage {
 }
 
 export interface UserAgent {
-  /** Follows redirects, keeping cookies, until a page comes or the way leads to `until`, which is not visited. */
+  /** Follows redirects, keeping cookies, to a page or to `until`, which is not visited. */
   open(url: string | URL, options?: { until?: string; form?: Record<string, string> }): Promise<FetchedPage>;
-  /** Sends the page's form with its hidden fields and what was filled in. */
+  /** Submits the page's form with its hidden fields and the filled ones. */
   submit(page: FetchedPage, filled: Record<string, string>, options?: { until?: string }): Promise<FetchedPage>;
   cookies: ReadonlyMap<string, string>;
 }
 
 const mostRedirects = 10;
 
-/** The smallest browser that can sign in: cookies of one site, redirects and forms. No scripts, as the pages need none. */
-/** @param send instead of `fetch`, where requests go another way than straight to their address */
+/**
+ * The smallest browser that can sign in: cookies of one site, redirects and forms. No scripts, as the pages need none.
+ * @param send replaces `fetch` for requests that take another route than straight to their address
+ */
 export function createUserAgent(send: (url: URL, init: RequestInit) => Promise<Response> = fetch): UserAgent {
   const cookies = new Map<string, string>();
 
@@ -39,7 +41,7 @@ export function createUserAgent(send: (url: URL, init: RequestInit) => Promise<R
       }
       await response.arrayBuffer();
       url = new URL(location, url);
-      body = undefined; // 302 and 303 go on with GET
+      body = undefined; // after 302 and 303 the method is GET
     }
     throw new Error(`More than ${mostRedirects} redirects from ${start}`);
   }
@@ -64,7 +66,7 @@ function keep(cookies: Map<string, string>, lines: string[]) {
   }
 }
 
-/** The page's first form: where it goes, and its hidden fields. */
+/** Returns the page's first form: its action and its hidden fields. */
 export function formIn({ html, status }: FetchedPage): { action: string; fields: Record<string, string> } {
   const [form, tag = ''] = /(<form\b[^>]*>)[\s\S]*?<\/form>/.exec(html) ?? [];
   if (!form) throw new Error(`The page (${status}) has no form: ${html}`);

@@ -1,3 +1,3 @@
-/** What answers said that the OpenAPI document does not; `conformance-setup.ts` fails the test that brought them about. */
+/** How answers deviated from the OpenAPI document; `conformance-setup.ts` fails the test that caused it. */
 export const violations: string[] = [];
 export const takeViolations = (): string[] => [...new Set(violations.splice(0))];

@@ -1,24 +1,24 @@
 import type { CDPSession, Page } from 'playwright-core';
 
 export interface VirtualAuthenticator {
-  /** Whether somebody is there to touch it; requests wait while nobody is. */
+  /** Sets whether a person is there to touch it; without one, requests wait. */
   attend(isThere: boolean): Promise<void>;
-  /** Whether the finger or PIN is right. */
+  /** Sets whether the fingerprint or PIN is right. */
   recognize(isRight: boolean): Promise<void>;
-  /** How many credentials it keeps. */
+  /** Returns how many credentials it holds. */
   count(): Promise<number>;
-  /** Makes it keep a passkey that the service has never seen, or no longer knows. */
+  /** Adds a passkey that the service has never seen, or has deleted. */
   keepForeignPasskey(passkey: { rpId: string; privateKey: string }): Promise<void>;
 }
 
 const kinds = {
-  /** A key on a keyring: it is touched, and knows nobody. */
+  /** A key on a keyring: it has to be touched, but does not verify its user. */
   'security-key': { transport: 'usb', hasResidentKey: false, hasUserVerification: false },
-  /** A phone's or computer's own, whose passkeys are synced. */
+  /** Built into a phone or computer; its passkeys are synced. */
   platform: { transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
 } as const;
 
-/** Plugs an authenticator of the DevTools protocol into a page: the browser's own WebAuthn, with a device in software. */
+/** Adds a DevTools virtual authenticator to a page: the browser's own WebAuthn, with a device in software. */
 export async function plugIn(page: Page, kind: keyof typeof kinds): Promise<VirtualAuthenticator> {
   const cdp: CDPSession = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');

@@ -20,23 +20,23 @@ interface Panel {
 
 const read = (path: string) => readFile(join(projectRoot, path), 'utf8');
 
-/** Every alert of docs/prometheus/alerts.yml. */
+/** Returns every alert of docs/prometheus/alerts.yml. */
 export async function alertRules(): Promise<AlertRule[]> {
   const { groups } = parse(await read('docs/prometheus/alerts.yml')) as { groups: { rules: AlertRule[] }[] };
   return groups.flatMap(({ rules }) => rules);
 }
 
-/** The panels of the dashboard, its rows among them. */
+/** Returns the panels of the dashboard, its rows among them. */
 export async function dashboardPanels(): Promise<Panel[]> {
   return JSON.parse(await read('docs/grafana/gatehouse.json')).panels;
 }
 
-/** Every expression of the dashboard and of the alerts. */
+/** Returns every expression of the dashboard and of the alerts. */
 export async function expressionsWatched(): Promise<string[]> {
   const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   return [...panels, ...(await alertRules()).map(({ expr }) => expr)];
 }
 
-/** Every metric that the dashboard or an alert asks for. */
+/** Returns every metric that the dashboard or an alert reads. */
 export const namesWatched = async (): Promise<string[]> =>
   [...new Set((await expressionsWatched()).flatMap(namesAsked))].sort();

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 
 type Query = <Row extends object>(text: string, values: unknown[]) => Promise<Row[]>;
 
-/** Gives somebody a passkey and recovery codes, whoever enrolled them. */
+/** Gives a person a passkey and recovery codes, as if anybody had enrolled them. */
 export async function plantFactors(query: Query, identityId: string): Promise<void> {
   await query(
     `insert into mfa_factors (id, account_id, identity_id, type, label, credential_id, public_key, sign_count, is_discoverable, enrolled_at)
@@ -17,7 +17,7 @@ export async function plantFactors(query: Query, identityId: string): Promise<vo
   );
 }
 
-/** What there is of somebody's besides a password to sign in with. */
+/** Returns what a person has besides a password to sign in with. */
 export async function waysInOf(query: Query, identityId: string) {
   const [row] = await query<{ factors: number; recoveryCodes: number; links: number }>(
     `select (select count(*)::int from mfa_factors where identity_id = $1) as factors,

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
 /**
- * A receiver as a process of its own, as `docs/webhooks.md` has it: the public library verifies, and what it makes of each
- * message is a line of output. The first call of each message gets no answer until it is told to give one.
+ * A receiver in its own process, as in `docs/webhooks.md`: the public library verifies each message, and the result is
+ * a line of output. The first call of each message gets no answer until the test asks for one.
  */
 const webhook = new Webhook(process.env.WEBHOOK_SECRET as string);
 const seen = new Set<string>();

@@ -20,7 +20,7 @@ export interface Received {
   at: number;
 }
 
-/** A receiver on loopback. @param answer gets each message, and how many came to its path before */
+/** Starts a receiver on loopback. @param answer gets each message, and the number of earlier ones on its path */
 export async function startReceiver(answer: (message: Received, before: number, response: ServerResponse) => void) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -47,11 +47,11 @@ export async function startReceiver(answer: (message: Received, before: number, 
   };
 }
 
-/** What the public library makes of a message. @throws WebhookVerificationError */
+/** Verifies a message with the public library; returns its content. @throws WebhookVerificationError */
 export const verified = (secret: string, { body, headers }: Received): unknown =>
   new Verifier(secret).verify(body, headers as Record<string, string>);
 
-/** A row of a subscription to everything, whose secret is nobody's. */
+/** Returns a row of a subscription to all events; nobody knows its secret. */
 export function webhookRow(
   { accountId, applicationId, environmentId }: WebhookScope,
   { createdAt = new Date(), ...changes }: Partial<Webhook> = {},
@@ -76,7 +76,7 @@ export function webhookRow(
   };
 }
 
-/** A subscription as its operation makes it, and its secret. */
+/** Creates a subscription as its operation does; returns it with its secret. */
 export async function aSubscription(
   { db }: Pick<TestDatabase, 'db'>,
   sealing: Pick<Sealing, 'seal'>,
@@ -89,7 +89,7 @@ export async function aSubscription(
   return { ...webhook, plainSecret: secret };
 }
 
-/** Deliveries as the fan-out writes them, with their messages in the outbox. */
+/** Inserts deliveries as the fan-out does, with their outbox messages. */
 export async function deliver({ db }: Pick<TestDatabase, 'db'>, webhook: Webhook, count = 1): Promise<string[]> {
   const { id: webhookId, accountId, environmentId } = webhook;
   return db.transaction('system', async (tx) => {

@@ -19,13 +19,13 @@ import type { registrationServices } from './registration.js';
 
 export interface Healing {
   reminderAfterMs?: number;
-  /** The least age of rows that the reconciler looks at. */
+  /** The least age of rows that the reconciler examines. */
   settledMs?: number;
-  /** How long before its end a role assignment is expiring. */
+  /** How long before its end a role assignment is reported as expiring. */
   roleNotices?: readonly number[];
-  /** Whom it asks about claimed domains, and when; nobody without. */
+  /** Which name servers it asks about claimed domains, and when; by default none. */
   domains?: DomainSchedule & Pick<DnsOptions, 'servers'>;
-  /** Waits between attempts at a webhook's receiver. */
+  /** Waits between attempts to reach a webhook's receiver. */
   webhookRetries?: readonly number[];
 }
 
@@ -36,7 +36,7 @@ const nobody = {
   lapseAfterMs: hours(72),
 };
 
-/** All activities of a worker on a test's database; the keys are left alone. */
+/** Returns all activities of a worker on a test's database; the keys are not rotated. */
 export function workerActivities(
   { db }: TestDatabase,
   services: ReturnType<typeof registrationServices>,

@@ -16,7 +16,7 @@ const json = { 'content-type': 'application/json' };
 const formPost = (url: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
   call(url, { method: 'POST', headers: { ...form, ...headers }, body: new URLSearchParams(fields).toString() });
 
-/** The body of an answer that must have this status. */
+/** Returns the body of an answer. @throws Error if it has another status */
 export function answered<T>(outcome: Outcome, status = 200): T {
   if (outcome.kind !== 'answer' || outcome.status !== status) {
     throw new Error(`${status} expected: ${JSON.stringify(outcome)}`);
@@ -24,7 +24,7 @@ export function answered<T>(outcome: Outcome, status = 200): T {
   return JSON.parse(outcome.body) as T;
 }
 
-/** The form of a sign-in of an end user by password, and that which redeems the code of the address that it leads to. */
+/** Returns the form of an end user's sign-in by password, and the form that redeems the code that it leads to. */
 export function endUserForms({ publicClient: client_id, ana }: Seed) {
   const { verifier, challenge } = newPkce();
   return {
@@ -47,7 +47,7 @@ export function endUserForms({ publicClient: client_id, ana }: Seed) {
   };
 }
 
-/** The first refresh token of a new sign-in of an end user. */
+/** Signs in an end user; returns the first refresh token. */
 export async function signInEndUser({ baseUrl }: Service, seed: Seed): Promise<string> {
   const { authorization, redemption } = endUserForms(seed);
   const accept = { accept: 'application/json' };
@@ -63,7 +63,7 @@ export const refreshEndUser = ({ baseUrl }: Service, { publicClient }: Seed, ref
 export const signInAdmin = ({ baseUrl }: Service, { admin }: Seed, agent?: Agent, onSent?: () => void) =>
   call(`${baseUrl}/v1/auth/login`, { method: 'POST', headers: json, body: JSON.stringify(admin), agent }, onSent);
 
-/** The Portal, as somebody who stays signed in. */
+/** Returns calls of the Portal by a person who stays signed in. */
 export async function portal(service: Service, seed: Seed) {
   const { access_token } = answered<{ data: Tokens }>(await signInAdmin(service, seed)).data;
   const headers = { authorization: `Bearer ${access_token}` };

@@ -1,7 +1,7 @@
 import { type Agent, request as httpRequest } from 'node:http';
 import { patience } from '../patience.js';
 
-/** What came back, or why nothing did. */
+/** An answer, or why there was none. */
 export type Outcome =
   | { kind: 'answer'; status: number; headers: Record<string, string | string[] | undefined>; body: string }
   | { kind: 'failed'; code: string };
@@ -17,13 +17,13 @@ export interface Call {
   method?: string;
   headers?: Record<string, string>;
   body?: string;
-  /** Absent: a connection of its own, so that a failure is this request's and not that of an older connection. */
+  /** Absent: a new connection, so that a failure belongs to this request and not to an older connection. */
   agent?: Agent;
 }
 
 /**
- * One request; never rejects.
- * @param onSent told when everything was handed to the system
+ * Sends one request; never rejects.
+ * @param onSent called when the whole request was passed to the operating system
  */
 export function call(
   url: string,
@@ -51,7 +51,7 @@ export function call(
 export const statusOf = (outcome: Outcome): number | string =>
   outcome.kind === 'answer' ? outcome.status : outcome.code;
 
-/** Repeats each step until it is told to stop, and remembers everything that came back. */
+/** Repeats each step until stopped, and records every outcome. */
 export function startLoad(steps: Record<string, () => Promise<Outcome>>) {
   const all: Sent[] = [];
   let stopped = false;
@@ -71,7 +71,7 @@ export function startLoad(steps: Record<string, () => Promise<Outcome>>) {
   };
 }
 
-/** `signIn 200 × 12, signIn 503 × 3`, for the message of a failing test. */
+/** Returns `signIn 200 × 12, signIn 503 × 3`, for the message of a failing test. */
 export function summary(sent: readonly Sent[]): string {
   const counts = new Map<string, number>();
   for (const { name, outcome } of sent) {

@@ -7,7 +7,7 @@ interface Seen {
   session: number;
 }
 
-/** proc(5): the name in brackets may hold anything; after it come state, parent, group and session. */
+/** Reads proc(5): the name in brackets may contain anything; state, parent, group and session follow it. */
 function processes(): Seen[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -18,18 +18,18 @@ function processes(): Seen[] {
           .split(' ');
         return [{ pid: Number(name), parent: Number(parent), session: Number(session) }];
       } catch {
-        return []; // gone since
+        return []; // ended meanwhile
       }
     });
 }
 
-/** Command lines of what lives in the session that `leader` leads or led. */
+/** Returns the command lines of the live processes in a session that `leader` leads or led. */
 export const livingIn = (leader: number): string[] =>
   processes()
     .filter(({ session }) => session === leader)
     .flatMap(({ pid }) => identityOf(pid) ?? []);
 
-/** Everything that `ancestor` has started, directly or not, as it is now. */
+/** Returns all current descendants of `ancestor`. */
 export function descendantsOf(ancestor: number): { pid: number; identity: string }[] {
   const all = processes();
   const found = new Set([ancestor]);
@@ -44,6 +44,6 @@ export function descendantsOf(ancestor: number): { pid: number; identity: string
   });
 }
 
-/** Those of them that live still; an id alone may be somebody else's by now. */
+/** Returns those that still live; the id alone is not enough, since another process may have it by now. */
 export const stillAlive = (seen: readonly { pid: number; identity: string }[]): string[] =>
   seen.filter(({ pid, identity }) => identityOf(pid) === identity).map(({ identity }) => identity);

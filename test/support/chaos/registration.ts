@@ -10,7 +10,7 @@ export interface Registered {
 
 const json = { 'content-type': 'application/json' };
 
-/** Registers a new person, as the form of an administrators' app would. */
+/** Registers a new person, as the form of an administrators' app does. */
 export async function register(service: Service): Promise<Registered> {
   const email = `ana.${randomUUID()}@example.com`;
   const password = `long enough ${randomUUID()}`;
@@ -33,7 +33,7 @@ export async function register(service: Service): Promise<Registered> {
 export const verificationMail = ({ inboxUrl }: Service, { email }: Registered): Promise<ReceivedMail> =>
   waitForMail(inboxUrl, email, /(?:)/);
 
-/** Presses the button of the page that the mail's link opens, as a program that asks for JSON, and has no cookies. */
+/** Confirms on the page that the mail's link opens, as a program without cookies that asks for JSON. */
 export function confirm(service: Service, { password }: Registered, mail: ReceivedMail): Promise<Response> {
   const token = new URL(linkIn(mail)).searchParams.get('token');
   return fetch(`${service.baseUrl}/v1/auth/verify-email`, {
@@ -43,7 +43,7 @@ export function confirm(service: Service, { password }: Registered, mail: Receiv
   });
 }
 
-/** Whether the person that was confirmed can go on: signs in with the password of the registration. */
+/** Signs the confirmed person in with the password of the registration. */
 export async function signIn(service: Service, { email, password }: Registered): Promise<Response> {
   return fetch(`${service.baseUrl}/v1/auth/login`, {
     method: 'POST',
@@ -52,7 +52,7 @@ export async function signIn(service: Service, { email, password }: Registered):
   });
 }
 
-/** How many of what a registration makes are there for its address; one each after a confirmation. */
+/** Returns how many rows of each kind a registration created for its address; one each after a confirmation. */
 export async function madeFor({ ownerUrl }: Service, { email }: Registered) {
   const [counts] = await rowsAsOwner(
     ownerUrl,
@@ -70,7 +70,7 @@ export async function madeFor({ ownerUrl }: Service, { email }: Registered) {
 export const nothing = { users: 0, memberships: 0, accounts: 0, environments: 0 };
 export const one = { users: 1, memberships: 1, accounts: 1, environments: 2 };
 
-/** How far the verification mail of an open registration is, by its row. */
+/** Returns the status of an open registration's verification mail, from its row. */
 export async function mailStatus({ ownerUrl }: Service, { email }: Registered): Promise<string | undefined> {
   const [row] = await rowsAsOwner(
     ownerUrl,

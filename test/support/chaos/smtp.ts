@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startSmtpServer } from '../smtp-server.js';
 
-/** A mail server that takes its time to accept what it was sent, and counts. */
+/** Starts a mail server that accepts mails slowly, and counts them. */
 export async function startSlowSmtp({ acceptsAfterMs }: { acceptsAfterMs: number }) {
   const counts = { begun: 0, accepted: 0 };
   const server = await startSmtpServer({

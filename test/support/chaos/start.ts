@@ -6,7 +6,7 @@ import { endingWith } from '../ending-with.js';
 import { patience } from '../patience.js';
 import { until } from '../until.js';
 
-/** What a developer, or this test run, has set must not reach the processes that a test starts. */
+/** Settings of the developer or of this test run must not reach the processes that a test starts. */
 const foreign = new Set([...Object.keys(Settings.properties), 'NODE_OPTIONS']);
 const clean = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !foreign.has(name) && !name.startsWith('GATEHOUSE_TEST_')),
@@ -17,7 +17,7 @@ export interface Exit {
   signal: NodeJS.Signals | null;
 }
 
-/** Runs one of the compiled processes as a person in a terminal would: at the head of a process group. */
+/** Runs a compiled process as a person in a terminal would: as the leader of a process group. */
 export function startScript(name: 'api' | 'worker' | 'dev' | 'migrate', env: Record<string, string>) {
   const script = join(projectRoot, `dist/src/${name}.js`);
   const child = spawn(process.execPath, [...endingWith(process.pid), '--enable-source-maps', script], {
@@ -43,17 +43,17 @@ export function startScript(name: 'api' | 'worker' | 'dev' | 'migrate', env: Rec
     pid,
     out,
     exited,
-    /** Waits for a text on stdout; a process that ends before it is an error that shows what it said. */
+    /** Waits for a text on stdout. @throws Error that shows the output if the process ends before */
     async says(text: string, timeoutMs = patience): Promise<void> {
       await until(`it says ${text}`, () => exit ?? out.stdout.includes(text), { timeoutMs });
       if (!out.stdout.includes(text)) throw new Error(`It ended (${exit?.code}):\n${out.stdout}\n${out.stderr}`);
     },
-    /** Ctrl-C in its terminal: to the whole group. */
+    /** Sends what Ctrl-C in its terminal sends: SIGINT to the whole group. */
     async interrupt(): Promise<Exit> {
       process.kill(-pid, 'SIGINT');
       return exited;
     },
-    /** For the end of a test that failed half-way. */
+    /** Ends what a test that failed half-way left. */
     async end(): Promise<void> {
       if (exit) return;
       process.kill(-pid, 'SIGTERM');

@@ -38,7 +38,7 @@ export async function anAccount({ query, database }: CrashWorld) {
   });
 }
 
-/** Asks somebody, for so long. */
+/** Creates an invite that is valid for `ttlMs`. */
 type Invite = (
   world: CrashWorld,
   account: Awaited<ReturnType<typeof anAccount>>,
@@ -99,7 +99,7 @@ const inviteRun =
   async (world) => {
     const account = await anAccount(world);
     const { accountId } = account;
-    const ttlMs = world.paced(afterMs) + (reminded ? days(2) : 0); // the reminder comes two days before the end
+    const ttlMs = world.paced(afterMs) + (reminded ? days(2) : 0); // the reminder is sent two days before the end
     const email = `ivo.${randomUUID()}@example.com`;
     const { id } = await of.invite(world, account, { email, ttlMs });
     const workflowId = inviteId(id);
@@ -116,7 +116,7 @@ const cancelReminded = async (world: CrashWorld, id: string) => {
   await world.temporal.client.workflow.getHandle(inviteId(id)).cancel();
 };
 
-/** Somebody with a session, in an Environment. */
+/** Creates an Identity with a session, in an Environment. */
 async function anIdentity(world: CrashWorld) {
   const { query } = world;
   const scope = await anAccount(world);
@@ -172,7 +172,7 @@ const graceRun =
       left: () => outcomeOf(world, { workflowId, row, address: email, ids: async () => [id, scope.accountId] }),
     };
   };
-/** One that waits says so in its attribute from its start; before that there is nothing to cancel. */
+/** Cancels a run; a waiting run sets its search attribute at its start, and before that there is nothing to cancel. */
 export const cancelStarted = async ({ temporal, statusOf, awaits }: CrashWorld, workflowId: string) => {
   await awaits('it runs', async () => (await statusOf(workflowId)) === 'RUNNING');
   await temporal.client.workflow.getHandle(workflowId).cancel();

@@ -4,16 +4,19 @@ export interface DeliveredMail {
   to: string;
   messageId: string;
   at: number;
-  /** As it came, headers and all. */
+  /** The whole message as received, headers included. */
   raw: string;
 }
 
-/** A mail server that keeps what it is given, knows no address of `away.example` for now, and can take a mail without an answer. */
+/**
+ * Starts a mail server that keeps all mail, refuses `away.example` temporarily, and can accept a mail without
+ * answering.
+ */
 export async function startMailSink() {
   const delivered: DeliveredMail[] = [];
   const unanswered = new Map<string, () => unknown>();
   const tokens = new Set<string>();
-  /** Ids of messages by whom they went to. */
+  /** Returns the ids of messages by recipient. */
   const messages = (): Map<string, Set<string>> => {
     const ids = new Map<string, Set<string>>();
     for (const { to, messageId } of delivered) ids.set(to, (ids.get(to) ?? new Set()).add(messageId));
@@ -28,7 +31,7 @@ export async function startMailSink() {
       let text = '';
       stream.on('data', (data) => (text += data));
       stream.on('end', async () => {
-        // As quoted-printable has it: lines are cut anywhere.
+        // Quoted-printable: lines may be broken anywhere.
         for (const [, token] of text.replace(/=\r?\n/g, '').matchAll(/token=3D([\w-]{43})/g))
           tokens.add(token as string);
         const messageId = /^message-id: *(\S+)/im.exec(text)?.[1] ?? 'none';
@@ -47,15 +50,15 @@ export async function startMailSink() {
     delivered,
     messages,
     /**
-     * How many messages went to an address. Where the answer to one is lost, it comes again as the same one: on a machine so busy
-     * that an attempt's time is over, too. `repeats` says how often that was.
+     * Returns how many messages went to an address. A message is sent again under the same id if the answer to it was
+     * lost, or if a busy machine let the attempt time out; `repeats` returns how often that was.
      */
     messagesTo: (address: string) => messages().get(address)?.size ?? 0,
     repeats: () => delivered.length - [...messages().values()].reduce((sum, ids) => sum + ids.size, 0),
     deliveredTo: (address: string) => delivered.filter(({ to }) => to === address),
-    /** Whom mails went to, and the tokens of the links in them. */
+    /** Returns all recipients, and the tokens of the links in their mails. */
     told: () => ({ addresses: [...new Set(delivered.map(({ to }) => to))], tokens: [...tokens] }),
-    /** The next mail to this address is taken, and this is done instead of saying so. */
+    /** Accepts the next mail to this address, and runs `work` instead of answering. */
     insteadOfAnAnswer(address: string, work: () => unknown): void {
       unanswered.set(address, work);
     },

@@ -5,7 +5,7 @@ import { emailId } from '../../../workflows/ids.js';
 import { endOf, outcomeOf } from './outcome.js';
 import type { Begin, CrashRun, CrashWorld } from './world.js';
 
-/** A mail by itself, to an address of this domain: about a wish that has failed, for which nothing else runs. */
+/** Queues a mail to an address of this domain: about a failed intent, for which no other process runs. */
 async function aMail({ query, database }: CrashWorld, domain: string, write: typeof planEmail) {
   const [subjectId, userId] = [randomUUID(), randomUUID()];
   const address = `${userId}@${domain}`;
@@ -51,7 +51,7 @@ const mailRun =
   };
 type CrashAct = (world: CrashWorld, workflowId: string) => Promise<unknown>;
 
-/** In the Temporal UI, between two tries. */
+/** Cancels between two attempts, as in the Temporal UI. */
 const cancelTried: CrashAct = async ({ temporal, awaits }, workflowId) => {
   const handle = temporal.client.workflow.getHandle(workflowId);
   const attempts = async () => (await handle.describe()).raw.pendingActivities?.[0]?.attempt ?? 0;
@@ -59,7 +59,7 @@ const cancelTried: CrashAct = async ({ temporal, awaits }, workflowId) => {
   await handle.cancel();
 };
 
-/** A mail whose worker dies after the mail server has taken it and before the row can say so. Answers what came of it. */
+/** Kills a worker after the mail server has accepted a mail and before the row is updated. Returns the outcome. */
 export async function dieUnheard(world: CrashWorld) {
   const { id, address } = await aMail(world, 'example.com', queueEmail);
   const begun = Date.now();

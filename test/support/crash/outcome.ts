@@ -2,15 +2,15 @@ import type { CrashWorld } from './world.js';
 
 export interface Outcome {
   workflowId: string;
-  /** The row that the process is about, and which of its columns count. */
+  /** The row that the process is about, and the columns to compare. */
   row: { table: string; id: string; columns: string };
-  /** Whose mails are counted. */
+  /** The address whose mails are counted. */
   address?: string;
-  /** Further ids, whose events are counted too: of what was made, or of Accounts. */
+  /** Further ids whose events are counted: of what was created, or of Accounts. */
   ids?: () => Promise<unknown[]>;
 }
 
-/** How a run has ended, with its row, mails and events: what has to be the same with and without a crash. */
+/** Returns how a run ended, with its row, mails and events: they must be the same with and without a crash. */
 export async function outcomeOf(world: CrashWorld, { workflowId, row, address, ids }: Outcome) {
   const { query, mails } = world;
   const end = await endOf(world, workflowId);
@@ -31,7 +31,7 @@ export async function outcomeOf(world: CrashWorld, { workflowId, row, address, i
   };
 }
 
-/** How a workflow ended, and its activities in the order in which they were asked for. */
+/** Waits for a workflow's end; returns its status, and its activities in the order in which it scheduled them. */
 export async function endOf({ temporal, awaits }: CrashWorld, workflowId: string) {
   const handle = temporal.client.workflow.getHandle(workflowId);
   const status = await awaits(`${workflowId} ends`, async () => {
@@ -42,7 +42,7 @@ export async function endOf({ temporal, awaits }: CrashWorld, workflowId: string
   return { status, result };
 }
 
-/** Mails about a subject, as soon as none waits any more. */
+/** Returns the mails about a subject, once none of them waits. */
 export const settledMails = ({ query, awaits }: CrashWorld, subjectId: string) =>
   awaits(`the mails about ${subjectId} are settled`, async () => {
     const emails = await query(
@@ -52,7 +52,7 @@ export const settledMails = ({ query, awaits }: CrashWorld, subjectId: string) =
     return emails.every(({ status }) => status !== 'pending') ? emails : null;
   });
 
-/** Until the first mail about a subject was sent. */
+/** Waits until the first mail about a subject was sent. */
 export const mailSent = ({ query, awaits }: CrashWorld, subjectId: string, template = '%') =>
   awaits(
     `a mail about ${subjectId} is sent`,

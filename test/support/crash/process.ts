@@ -5,14 +5,15 @@ import { endingWith } from '../ending-with.js';
 
 export interface WorkerProcess {
   kill(): boolean;
-  /** The signal that ended it, if one did. */
+  /** Resolves at its end, with the signal that ended it, if any. */
   exited: Promise<NodeJS.Signals | null>;
   output(): string;
 }
 
 /**
- * A compiled worker as a process of its own, in no other environment than `env`.
- * @param script `src/worker.js`, or `test/support/crash/worker.js`, which dies as the plan in `GATEHOUSE_CRASH_FOLDER` says
+ * Starts a compiled worker as a separate process, with no environment other than `env`.
+ * @param script `src/worker.js`, or `test/support/crash/worker.js`, which dies as the plan in `GATEHOUSE_CRASH_FOLDER`
+ * says
  */
 export function startWorkerProcess(script: string, env: Record<string, string>): WorkerProcess {
   const child: ChildProcess = spawn(process.execPath, [...endingWith(process.pid), join(projectRoot, 'dist', script)], {

@@ -10,10 +10,10 @@ import { mailSent, outcomeOf } from './outcome.js';
 import type { Begin, CrashRun, CrashWorld } from './world.js';
 
 const now = () => new Date();
-/** Long enough for a worker that was killed meanwhile to have its mails sent before. */
+/** Long enough for the mails to be sent before, even if a worker is killed meanwhile. */
 export const soon = seconds(40);
 
-/** Nobody hears of a dead worker, so callers are refused for a while; only then may they come back. */
+/** Runs a call that is refused for a while after a worker has died, since nothing reports the death: callers retry. */
 export async function unlessAway<T>(work: () => Promise<T>): Promise<T | null> {
   return work().catch((error) => {
     if (error instanceof DomainError && error.code === 'service.unavailable') return null;
@@ -21,7 +21,7 @@ export async function unlessAway<T>(work: () => Promise<T>): Promise<T | null> {
   });
 }
 
-/** A registration as its form leaves it. */
+/** Creates a registration as its form does. */
 export async function aRegistration(world: CrashWorld, times: { ttlMs?: number; reminderAfterMs?: number } = {}) {
   const ttlMs = world.paced(times.ttlMs ?? hours(1));
   const reminderAfterMs = world.paced(times.reminderAfterMs ?? hours(1));
@@ -77,7 +77,7 @@ const confirm: Act = async (world, { id, registrations }) => {
     return unlessAway(() => world.processes.confirmRegistration(found.process));
   });
 };
-/** In the Temporal UI, once it waits. */
+/** Cancels while it waits, as in the Temporal UI. */
 const cancelWaiting: Act = async (world, { id, workflowId }) => {
   await mailSent(world, id);
   await world.temporal.client.workflow.getHandle(workflowId).cancel();
@@ -141,12 +141,12 @@ const intentRun =
     };
   };
 
-/** Its notice is about a wish that is parked, and comes before. */
+/** Resumes after the notice was sent: it is about a parked intent. */
 const resumeIt = async (world: CrashWorld, { id, resume }: Parked) => {
   await mailSent(world, id);
   await world.awaits('it is resumed', resume);
 };
-/** Somebody takes its short name meanwhile. */
+/** Resumes after another Account has taken the short name. */
 const resumeTaken = async (world: CrashWorld, { id, resume }: Parked) => {
   const slug = `taken-${randomUUID()}`;
   await world.query(

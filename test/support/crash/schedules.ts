@@ -3,14 +3,14 @@ import { endOf, mailSent } from './outcome.js';
 import { aRegistration } from './registrations.js';
 import type { Begin, CrashWorld } from './world.js';
 
-/** A run as its schedule starts it, but now, and with this input. */
+/** Starts a run as its schedule does, but now and with this input. */
 async function start({ processes }: CrashWorld, workflow: string, input: object): Promise<string> {
   const workflowId = `${workflow}-${randomUUID()}`;
   await processes.client.workflow.start(workflow, { taskQueue: 'processes', workflowId, args: [input] });
   return workflowId;
 }
 
-/** Five rows whose time is over, in batches of two, of which the first one is swept by an attempt that nobody hears of. */
+/** Inserts five expired rows for batches of two; an attempt whose result is lost sweeps the first batch. */
 const sweep: Begin = async (world) => {
   const subjectId = randomUUID();
   await world.query(
@@ -31,7 +31,7 @@ const sweep: Begin = async (world) => {
   };
 };
 
-/** A registration whose process got lost. */
+/** Creates a registration whose process is missing. */
 const heal: Begin = async (world) => {
   const { id, address, workflowId: lost } = await aRegistration(world);
   await world.query(`delete from outbox where input ->> 'pendingRegistrationId' = $1`, id);
@@ -51,7 +51,7 @@ const heal: Begin = async (world) => {
   };
 };
 
-/** The last key has been used up, or there never was one. */
+/** Starts a rotation without a usable key: the last one is used up, or there never was one. */
 const rotate: Begin = async (world) => {
   const { query, temporal } = world;
   await query('update signing_keys set signs_until = now()');
@@ -70,7 +70,7 @@ const rotate: Begin = async (world) => {
   };
 };
 
-/** Events that no run has counted yet. */
+/** Inserts events that no run has counted yet. */
 const count: Begin = async (world) => {
   const { query } = world;
   const accountId = randomUUID();

@@ -11,7 +11,7 @@ const deliveryRun =
   ): Begin =>
   async (world) => {
     const { database, sealing, query } = world;
-    // By what has been written down: a worker that dies for another run can take an answer with it.
+    // By the recorded attempts: a worker that dies for another run can lose an answer.
     const answered = async (id: unknown) =>
       (await query('select 1 from webhook_attempts where delivery_id = $1 and status_code is not null', id)).length;
     const receiver = await startReceiver(async ({ headers }, _, response) => {
@@ -31,14 +31,14 @@ const deliveryRun =
         const outcome = await outcomeOf(world, { workflowId, row });
         const received = receiver.at('/');
         await receiver.stop();
-        // At least once, and always as the same message.
+        // At least once, and always the same message.
         const messages = new Set(received.map(({ headers, body }) => `${headers['webhook-id'] === id} ${body}`)).size;
         return { ...outcome, messages };
       },
     };
   };
 
-/** In the Temporal UI, while it waits for its second attempt. */
+/** Cancels while it waits for its second attempt, as in the Temporal UI. */
 const cancelTried = async ({ temporal, awaits, query }: CrashWorld, id: string) => {
   await awaits('the receiver has answered', async () => {
     const [row] = await query('select 1 from webhook_attempts where delivery_id = $1 and status_code is not null', id);

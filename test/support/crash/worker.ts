@@ -4,12 +4,12 @@ import { type ActivityInterceptorsFactory, Worker } from '@temporalio/worker';
 import { crashFolder, type Death, stillPlanned } from './plan.js';
 
 /**
- * The worker, as it is started, but for one thing: it dies after the steps that a test names. Such an activity runs to its
- * end, its effect is committed, and Temporal never hears of it, which is the worst moment. A run dies once at each step.
+ * The worker, except that it dies after the steps that a test names. Such an activity runs to its end and commits its
+ * effect, but Temporal never receives the result, which is the worst moment. A run dies once at each step.
  */
 
 const folder = crashFolder(process.env.GATEHOUSE_CRASH_FOLDER as string);
-/** Steps that end within this long die together. */
+/** Steps that end within this time die together. */
 const togetherMs = 500;
 
 const plan = folder.plan();
@@ -20,7 +20,7 @@ let dying = false;
 async function die(): Promise<void> {
   dying = true;
   await sleep(togetherMs);
-  // Between the mail server's word and the row's a mail may come twice. That is another test's.
+  // Dying between the mail server's answer and the row's update may repeat a mail, which another test covers.
   while (mailsOnTheirWay > 0) await sleep(5);
   process.kill(process.pid, 'SIGKILL');
 }
@@ -30,7 +30,7 @@ function isPlanned({ workflowId, activity, step }: Death): boolean {
   return !before && stillPlanned(plan[workflowId] ?? [], workflowId, deaths).includes(activity);
 }
 
-/** Over for good; an outage is not, after which the activity is tried again. */
+/** Whether an activity is finished; after an outage, Temporal tries it again. */
 const isEnd = (outcome: PromiseSettledResult<unknown>) =>
   outcome.status === 'fulfilled' ||
   (outcome.reason instanceof ApplicationFailure && outcome.reason.nonRetryable === true);
@@ -48,7 +48,7 @@ const crash: ActivityInterceptorsFactory = ({ info }) => ({
         folder.note(death);
         deaths.push(death);
         if (!dying) void die();
-        return new Promise(() => undefined); // no answer may leave any more
+        return new Promise(() => undefined); // no answer may leave after this
       }
       if (outcome.status === 'rejected') throw outcome.reason;
       return outcome.value;
@@ -60,7 +60,7 @@ const { create } = Worker;
 Worker.create = (options) => {
   const { interceptors } = options;
   const activity = [...(interceptors?.activity ?? []), crash];
-  // Workflows share the thread of the process: it starts some dozen times, and threads of theirs take half of that.
+  // Workflows run in the process's thread: the process starts dozens of times, and twice as fast without their threads.
   return create.call(Worker, { ...options, debugMode: true, interceptors: { ...interceptors, activity } });
 };
 await import('../../../src/worker.js');

@@ -20,28 +20,29 @@ export interface CrashRun {
   workflowId: string;
   /** The activities after which its worker is to die, in order. */
   deaths: readonly string[];
-  /** What people do meanwhile, as often as it takes. */
+  /** What people do meanwhile; repeated until it succeeds. */
   act?(): Promise<unknown>;
-  /** Waits for its end. @returns what it leaves behind, without ids */
+  /** Waits for its end. @returns what it left, without ids */
   left(): Promise<object>;
 }
-/** Writes what the run begins with. No worker runs before all have begun. */
+/** Writes what the run starts from. No worker runs before all have begun. */
 export type Begin = (world: CrashWorld) => Promise<CrashRun>;
 export type CrashWorld = Awaited<ReturnType<typeof startCrashWorld>>;
 
-/** A run was over before a worker could die for it: the machine was slower than it looked. */
+/** A run ended before a worker could die for it: the machine was slower than it had seemed. */
 export class TooLate extends Error {}
 
-/** How long before the end of a grace its reminder is sent, and of a role that it is told to be expiring. */
+/** How long before its end a grace's reminder is sent, and a role is reported as expiring. */
 export const graceReminderMs = seconds(35);
-/** Until a claim of a domain is looked for, the first time and the last. */
+/** The wait before the first and the last check of a domain claim. */
 export const domainPauseMs = seconds(25);
-/** From the start of a worker to its first mail, where nothing else runs. The tests' times are for that. */
+/** The time from a worker's start to its first mail, if nothing else runs. The tests' times are made for it. */
 const firstMailMs = seconds(2);
 
 /**
- * PostgreSQL, Temporal, a mail server and a name server that stay, under workers that come and go as processes of their own.
- * @param slowness how many times as long as on an idle machine everything takes, where that was seen already
+ * Starts PostgreSQL, Temporal, a mail server and a name server, which stay while workers come and go as separate
+ * processes.
+ * @param slowness how many times as long as on an idle machine everything takes, if that was measured already
  */
 export async function startCrashWorld(slowness = 1) {
   const [database, temporal, mails, dns, folder] = await Promise.all([
@@ -63,7 +64,7 @@ export async function startCrashWorld(slowness = 1) {
   };
   const workers: WorkerProcess[] = [];
   let stopping = false;
-  /** What takes this long on an idle machine, in milliseconds here and now. */
+  /** Returns how long something takes here and now that takes this long on an idle machine, in milliseconds. */
   const paced = (ms: number) => Math.round(ms * slowness);
 
   function startWorker(script = 'src/worker.js'): WorkerProcess {
@@ -78,7 +79,7 @@ export async function startCrashWorld(slowness = 1) {
     return worker;
   }
 
-  /** How a workflow stands; NOT_FOUND until the relay has started it. */
+  /** Returns a workflow's status; NOT_FOUND until the relay has started it. */
   const statusOf = (workflowId: string) =>
     temporal.client.workflow
       .getHandle(workflowId)
@@ -95,8 +96,8 @@ export async function startCrashWorld(slowness = 1) {
       .filter(({ missing }) => missing.length > 0);
 
   /**
-   * Has one worker after the other die, until each of these runs has seen all its deaths.
-   * @throws TooLate as soon as one of them has ended without
+   * Lets one worker after another die, until each of these runs has had all its deaths.
+   * @throws TooLate as soon as a run has ended before
    */
   async function killAtEachStep(runs: readonly CrashRun[], withinMs = 8 * patience): Promise<Death[]> {
     told.write(Object.fromEntries(runs.map(({ workflowId, deaths }) => [workflowId, deaths])));
@@ -130,10 +131,10 @@ export async function startCrashWorld(slowness = 1) {
     }
   }
 
-  /** Waits through the deaths of workers. @throws Error after minutes, or when the test is over */
+  /** Waits across the deaths of workers. @throws Error after minutes, or when the test has ended */
   async function awaits<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
     const seen = await until(what, async () => (stopping ? 'over' : look()), {
-      timeoutMs: 8 * patience, // a worker that dies takes as long to start as the machine needs, some fifty times
+      timeoutMs: 8 * patience, // dying workers restart some fifty times, each as slowly as the machine does
       everyMs: 200,
     });
     if (stopping) throw new Error(`The test is over: ${what}`);
@@ -151,11 +152,11 @@ export async function startCrashWorld(slowness = 1) {
     awaits,
     paced,
     slowness: () => slowness,
-    /** A busy machine gets more time for everything, so that no deadline passes before its turn. */
+    /** Gives everything more time on a busy machine, so that no deadline passes too early. */
     sawFirstMailAfter(ms: number): void {
       slowness = Math.min(6, Math.max(1, ms / firstMailMs));
     },
-    /** From now on everything gets twice the time. */
+    /** Doubles the time for everything from now on. */
     slower(): void {
       slowness *= 2;
     },

@@ -23,7 +23,7 @@ import { giveKey } from '../passkeys.js';
 import { publicClient } from '../public-client.js';
 import { rowsOf } from '../rows.js';
 
-/** The parts of the api that sign people in, beside it and on its database. */
+/** Returns the api's sign-in parts, beside the api on its database. */
 const loginsOf = (api: TestApi): Logins => {
   const { db } = api.database;
   const now = () => api.clock.now;
@@ -39,58 +39,60 @@ const loginsOf = (api: TestApi): Logins => {
   });
 };
 
-/** A browser that has come as far as a page between the two factors. */
+/** A browser that has reached a page between the two factors. */
 interface Tab {
   browser: Browser;
   page: LightMyRequestResponse;
 }
 
-/** What the script of a page sends after the authenticator has answered. */
+/** What a page's script sends after the authenticator has answered. */
 interface Sent {
   path: string;
   fields: Record<string, string>;
 }
 
-/** An app that waits for its first code, as the end-user API began it. */
+/** An authenticator app that waits for its first code, as the end-user API returned it. */
 interface Begun {
   enrollment_token: string;
   secret: string;
 }
 
-/** Somebody who is asked for a second factor, in two browsers, or for the enrollment of one; or who looks after their own account. */
+/**
+ * A person in two browsers who is asked for a second factor or for its enrollment, or who manages their own account.
+ */
 export interface Person {
   id: string;
   email: string;
   client: { id: string; clientId: string };
   totp: TestTotp | null;
   factorId: string | null;
-  /** Of each tab: the secret of the app that its page offers to enroll, or the code that was mailed for it. */
+  /** For each tab: the secret of the app that its page offers, or the code that was mailed for it. */
   secrets: string[];
   tabs: Tab[];
-  /** Of each tab, where a key has answered. */
+  /** For each tab whose key has answered. */
   sent: Sent[];
-  /** A session of before in which they have shown what they have. */
+  /** An earlier session in which they have shown a factor. */
   own: OwnProofOf | null;
-  /** Of each tab of their own account: an access token of its session, and the app that it begins to enroll. */
+  /** For each tab of their own account: an access token of its session, and the app that it begins to enroll. */
   tokens: string[];
   begun: Begun[];
-  /** From when on events are theirs. */
+  /** Later events are theirs. */
   since: string;
   codes: string[];
 }
 
 /**
- * Where they are: asked for a factor after a password, or in the session of before; or asked to enroll one. Or their key has
- * answered: as the first factor (`passkey`), as the second, or as a new one. Or they are in their own account, with an app
- * (`own`) or without a factor (`ownFirst`), and about to add another.
+ * Where the person is: asked for a factor after a password or in an earlier session, or asked to enroll one. Or their
+ * key has answered: as the first factor (`passkey`), as the second, or as a new one. Or they are in their own account
+ * with an app (`own`) or without a factor (`ownFirst`), about to add another.
  */
 export interface Waiting {
   for: 'challenge' | 'mail' | 'enrollment' | 'saving' | 'passkey' | 'key' | 'newKey' | 'own' | 'ownFirst';
-  /** Whether a session of before is to become a stronger one. */
+  /** Whether an earlier session is to be stepped up. */
   isStepUp?: boolean;
 }
 
-/** The secret of the app that a page offers. */
+/** Returns the secret of the app that a page offers. */
 const secretOn = ({ body }: LightMyRequestResponse) =>
   (/<dd class="code">([A-Z2-7 ]+)<\/dd>/.exec(body)?.[1] ?? '').replaceAll(' ', '');
 
@@ -101,7 +103,7 @@ const isDone = 'done';
 const isAskedAnew = 'asked anew';
 const stronger = { acr_values: 'urn:gatehouse:aal2' };
 
-/** People between their two factors, and what can happen to them at the same moment. */
+/** Creates people between their two factors, and what can happen to them at the same moment. */
 export async function newInterleavedFactors(api: TestApi, account: TestAccount) {
   const { scope } = account;
   const logins = loginsOf(api);
@@ -133,7 +135,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     const signedIn = await sessions.signIn({ scope, ...proof, browser: null, ipAddress: '127.0.0.1', userAgent: null });
     browser.cookies.set('hosted_session', signedIn.browser);
   }
-  /** As if the password were proved, without its cost. */
+  /** Goes on as if the password had been verified, without the cost of hashing. */
   async function afterPassword(
     browser: Browser,
     { id: clientRow }: { id: string },
@@ -156,7 +158,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     return browser.post(path!, { [name!]: token, factor: purpose === 'challenge' ? 'totp' : '' });
   }
 
-  /** Has a key answer what the pages' script asks for. */
+  /** Has a key answer the request of the pages' script. */
   async function keyed(
     what: Waiting['for'],
     { page, browser }: Tab,
@@ -182,7 +184,9 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     return { path: '/oauth/mfa/webauthn/enroll/verify', fields: { enrollment_token, credential } };
   }
 
-  /** A page of the own account, an access token of its session, and an app of the API that waits for its first code. */
+  /**
+   * Opens a page of the own account, with an access token of its session and an API enrollment that waits for a code.
+   */
   async function ownTab(client: { id: string; clientId: string }, id: string, isStrong: boolean) {
     const browser = new Browser(api.app);
     await giveSession(browser, id, isStrong);
@@ -255,7 +259,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       const enrolled = await browser.submit(page, { code: totpCode(secrets[0]!, now()) });
       tabs[0] = { browser, page: await browser.get(String(enrolled.headers.location).replace(baseUrl, '')) };
     }
-    wait(1); // whatever happens now is later than what they have proved
+    wait(1); // so that what happens now is later than their proof
     const [time] = await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now');
     const factorId = factor?.id ?? null;
     const tokens = inAccount.map(({ token }) => token);
@@ -264,7 +268,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     return { id, email, client, totp, factorId, secrets, tabs, sent, ...mine, since: time!.now, codes: [] };
   }
 
-  /** What an answer to a form means; a code is kept. */
+  /** Returns what the answer to a form means; keeps a code. */
   function came(person: Person, response: LightMyRequestResponse): string {
     const { statusCode, headers, body } = response;
     if (headers.location) {
@@ -272,11 +276,11 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       const code = searchParams.get('code');
       if (code) person.codes.push(code);
       if (code) return goesOn;
-      if (pathname === '/oauth/authorize') return goesOn; // it is complete, and known here
+      if (pathname === '/oauth/authorize') return goesOn; // signed in completely, and recognized here
       return searchParams.get('error') ?? `${statusCode} ${pathname}`;
     }
     const said = /role="alert">([^<]*)</.exec(body)?.[1] ?? /<h1[^>]*>([^<]*)</.exec(body)?.[1] ?? body.slice(0, 200);
-    // What such a code is worth is looked at in the end: the sign-in may have ended right after its factor, or its client.
+    // `left` redeems the codes: the sign-in or its client may have ended right after the factor.
     return ['This sign-in has expired', 'This sign-in is over', 'Page not found'].includes(said)
       ? goesOn
       : `${statusCode} ${said}`;
@@ -299,7 +303,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
   const byRecovery = (person: Person) => ({ recovery_code: person.totp!.recoveryCodes![0]! });
   const enrolling = (tab: 0 | 1) => answering(tab, ({ secrets }) => ({ code: totpCode(secrets[tab]!, now()) }));
 
-  /** A form of the own account. What it leads to next is looked at by nobody: that may have ended at the same moment. */
+  /** Submits a form of the own account. Nothing checks the next page, which may have ended at the same moment. */
   const ownForm =
     (tab: 0 | 1, form: (person: Person) => string, fields: (person: Person) => Record<string, string>) =>
     async (person: Person) => {
@@ -415,7 +419,8 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
        group by action, outcome order by 1`,
       [scope.accountId, since, id],
     );
-    // All of them hold the person, so one comes after the other, and what comes after a new password is by a session that goes on.
+    // All of these lock the person, so they run one by one; after a new password, only a session that survived it makes
+    // changes.
     const [changed] = await rowsOf(
       api,
       `select array_agg(action order by id) as changes from events

@@ -20,11 +20,11 @@ import { answerTo, giveSigningKey, newSamlProvider } from '../saml/sign-in.js';
 import { newDirectory, newUser, operations } from '../scim.js';
 import { failureIn, newOidcConnection, newVerifiedDomain } from '../sso.js';
 
-/** Who signs in: by the provider of an organization or of an Environment, for the first time or again. */
+/** A person who signs in by the provider of an organization or of an Environment, for the first time or again. */
 export interface Arriving {
   by: 'organization' | 'environment';
   isKnown: boolean;
-  /** Of their connection. */
+  /** Settings of their connection. */
   settings?: Partial<SsoConnection>;
 }
 
@@ -33,45 +33,51 @@ interface BackFromProvider {
   url: string;
 }
 
-/** Somebody who signs in by a provider, and where. */
+/** A person who signs in by a provider, and where. */
 export interface Person {
-  /** Of their Identity, where they have one before. */
+  /** Id of their Identity, if they have one already. */
   id: string | null;
   email: string;
   domain: string;
   organizationId: string;
   role: { id: string; version: number };
   connection: SsoConnection;
-  /** From when on events are theirs. */
+  /** Later events are theirs. */
   since: string;
-  /** Sends the provider's answer, which a browser waits for then; by OpenID Connect the browser calls back with it. */
+  /**
+   * Sends the provider's answer, for which a browser then waits; with OpenID Connect, the browser calls back with it.
+   */
   post(changes?: Partial<ResponseParts>): Promise<BackFromProvider>;
-  /** Their cookies at an OpenID provider, for all but the second of the two browsers. */
+  /** Their cookies at an OpenID provider, except those of the second browser. */
   jar: Map<string, string>;
-  /** What an OpenID provider has to say of its session that is over. */
+  /** The logout token of an OpenID provider for its ended session. */
   logoutToken: Promise<string> | null;
-  /** Of them, if one was asked for. */
+  /** Id of their erasure, if one was requested. */
   erasure: string | null;
-  /** Two browsers whose answers are there. */
+  /** Two browsers for which the provider's answers have arrived. */
   tabs: [BackFromProvider, BackFromProvider];
   codes: string[];
-  /** Whether what they came by has gone without their session: one that was not there yet does not begin, one that was stays. */
+  /**
+   * Whether their provider was replaced but not their session ended: a new session does not begin, an old one stays.
+   */
   hasLostProvider: boolean;
-  /** Whether the first of the two browsers has come for its answer. */
+  /** Whether the first of the two browsers has fetched its answer. */
   hasCome: boolean;
 }
 
 const otherSite = { origin: 'https://idp.acme.example' };
 
-/** OpenID providers, by which people come then: theirs, and another one that can take its place. */
+/** OpenID providers by which people then sign in: their own, and another that can replace it. */
 export interface OpenIdProviders {
   theirs: OpenIdProvider;
   another: OpenIdProvider;
-  /** Ids of connections to come, whose callbacks both know. */
+  /** Ids for connections to be created, whose callbacks both know. */
   ids: string[];
 }
 
-/** People who sign in by an identity provider, SAML's unless OpenID providers are there, and what can happen to them at the same moment. */
+/**
+ * People who sign in by a provider, of SAML unless `openId` is given, and what can happen to them at the same moment.
+ */
 export async function newInterleavedSso(api: TestApi, account: TestAccount, openId: OpenIdProviders | null = null) {
   const { db } = api.database;
   const { scope } = account;
@@ -115,7 +121,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
     (await posting(connection, nameId, jar))();
 
   async function make({ by, isKnown, settings }: Arriving): Promise<Person> {
-    if (openId) api.clock.now = new Date(); // as it is there
+    if (openId) api.clock.now = new Date(); // the providers use the real time
     const domain = `${randomUUID()}.example`;
     const email = `ana@${domain}`;
     const organizationId: string = (await key('POST', '/organizations', { name: domain })).json().data.id;
@@ -163,7 +169,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
     const response = await browser.get(url);
     const came = cameTo(response);
     if (came === 'code') person.codes.push(locationOf(response).searchParams.get('code') as string);
-    // What such a code is worth is looked at in the end. Whose session could not begin any more is sent on their way again.
+    // `left` redeems the codes. A person whose session could not begin any more is redirected to sign in again.
     return ['code', '303 /oauth/authorize', '303 /oauth/account'].includes(came) ? 'goes on' : came;
   };
   const answering = (changes?: Partial<ResponseParts>) => async (person: Person) => {
@@ -185,7 +191,9 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
   const inactive = operations({ op: 'replace', path: 'active', value: false });
 
   const happenings = {
-    /** Somebody else is sent away; a sign-in of a connection that is gone is refused in one way or another. */
+    /**
+     * Another person is sent to the provider; if the connection was deleted, they are refused in one way or another.
+     */
     async begin({ connection }: Person) {
       const asked = authorizeUrl(client).replace('/oauth/authorize?', '');
       const { statusCode, headers } = await new Browser(api.app).get(
@@ -198,9 +206,9 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
     completeInSecondTab: complete(0),
     signInElsewhere: complete(1),
     answer: answering(),
-    /** One that counts as the connection's failure. */
+    /** An answer that counts as a failure of the connection. */
     lateAnswer: answering({ notOnOrAfter: new Date(api.clock.now.getTime() - minutes(10)) }),
-    /** The provider itself sends them, whom nobody here has asked for. */
+    /** The provider sends them without a request of ours. */
     answerUnasked: answering({ inResponseTo: null }),
     deactivate: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/deactivate`)),
     remove: async ({ id }: Person) => outcomeOf(await key('DELETE', `/identities/${id}`)),
@@ -212,7 +220,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
       outcomeOf(await key('PATCH', `/identities/${id}`, { email: `ana-${domain}@elsewhere.example` })),
     create: async ({ email }: Person) => outcomeOf(await key('POST', '/identities', { email })),
     provision: async (person: Person) => String((await directory('POST', '/Users', address(person))).statusCode),
-    /** Is asked for; what its process does then comes afterwards, and lets nobody in meanwhile. */
+    /** Requests the erasure; `left` runs its process, and nobody can sign in meanwhile. */
     async erase(person: Person) {
       person.erasure = (await erasures.request(scope, person.id as string)).id;
       return 'asked for';
@@ -228,7 +236,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
         : { saml_entity_id: 'https://another.example/saml' };
       return outcomeOf(await owner('PATCH', connectionPath(person), another));
     },
-    /** Which the connection gives no more. */
+    /** Deletes the role, which the connection does not assign any more. */
     async deleteRole(person: Person) {
       const { role } = person;
       const given = outcomeOf(await owner('PATCH', connectionPath(person), { default_role_id: null }));
@@ -258,7 +266,9 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
     },
   };
 
-  /** Who they are in the end, what they hold and may do, and what was told of it, but for sessions. Who has not come for the answer does. */
+  /**
+   * Returns who they are in the end, what they hold and the events, except of sessions. Fetches an answer left waiting.
+   */
   async function left(person: Person) {
     if (person.erasure !== null) await finishErasure(erasures, person.erasure);
     const then = person.hasCome ? null : await complete(0)(person);
@@ -292,7 +302,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
     return { ...row, told: told.map((event) => event.told), then, ...may };
   }
 
-  /** What they were given that is worth something, and which of their browsers are signed in. */
+  /** Returns how many of their codes work, and which of their browsers are signed in. */
   async function access({ codes, tabs }: Person) {
     const fields = { grant_type: 'authorization_code', redirect_uri: redirectUri, code_verifier: pkce.verifier };
     const redeemed = codes.map((code) => postToken(api.app, client as never, { ...fields, code }));
@@ -305,7 +315,7 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
   return { make, happenings: happenings as Record<keyof typeof happenings, (person: Person) => Promise<string>>, left };
 }
 
-/** What an answer to a browser means: `code`, an error at the client, a page of ours, or its refusal. */
+/** Returns what an answer to a browser means: `code`, an error at the client, a page of ours, or its refusal. */
 function cameTo(response: LightMyRequestResponse): string {
   const { statusCode, headers } = response;
   if (!headers.location) return failureIn(response).join(' ');

@@ -1,6 +1,9 @@
 import { type Invariant, standing } from './statements.js';
 
-/** Kinds whose rows come with an event and go with one: table, event's prefix, which rows, the event of the end, and of the beginning. */
+/**
+ * Kinds whose rows are created and deleted with an event: table, event prefix, which rows, event of the end, of the
+ * start.
+ */
 const kinds: readonly [table: string, resource: string, where?: string, end?: string, begin?: string][] = [
   ['roles', 'role', 'system_key is null'],
   ['permissions', 'permission', `source = 'custom'`],

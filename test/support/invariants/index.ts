@@ -11,7 +11,7 @@ interface Reference {
   same: string[];
 }
 
-/** Every foreign key whose two tables say of what Account, Application or Environment their rows are. */
+/** Every foreign key between two tables whose rows name their Account, Application or Environment. */
 const references = `
 select c.conrelid::regclass::text as child, c.confrelid::regclass::text as parent,
   (select string_agg(format('c.%I = p.%I', a.attname, b.attname), ' and ') from unnest(c.conkey, c.confkey) as k (child, parent)
@@ -59,11 +59,11 @@ async function inOrder(ownerUrl: string): Promise<Invariant[]> {
   const all = await rowsAsOwner<{ child: string; later: string }>(ownerUrl, timed, [times]);
   return all.map(({ child, later }) => ({
     name: `${later} of ${child}`,
-    text: `select '${child} ' || to_jsonb(c)::text || ': ${later} is before its beginning' as what from ${child} c where c.${later} < c.created_at - interval '1 second'`, // some are of our clock, some of PostgreSQL's
+    text: `select '${child} ' || to_jsonb(c)::text || ': ${later} is before its beginning' as what from ${child} c where c.${later} < c.created_at - interval '1 second'`, // written by two clocks: ours and PostgreSQL's
   }));
 }
 
-/** Looks at all rows of a service at rest. @returns how many rules were asked, and what is not as one of them has it */
+/** Checks all rows of a service at rest. @returns how many rules were checked, and which rows break one */
 export async function broken(ownerUrl: string): Promise<{ asked: number; wrong: string[] }> {
   const all = [
     ...invariants,

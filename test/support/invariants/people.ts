@@ -1,24 +1,24 @@
 import { type Invariant, standing } from './statements.js';
 
-/** Rows by which somebody could come in, or act, of which the person is let in nowhere. */
+/** Rows that would let a person in or act for them, although they are let in nowhere. */
 const ofNobody = (table: string, and: string) => `
 select '${table} ' || r.id || ' of ' || r.identity_id || ', who is not let in' as what
 from ${table} r join ${standing} e on e.id = r.environment_id
 where ${and} and not exists (select from environment_memberships m
   where m.environment_id = r.environment_id and m.identity_id = r.identity_id and m.is_active)`;
 
-/** Rows of a person in an Environment that end with their membership. */
+/** Rows of a person in an Environment that should have ended with the membership. */
 const ofStranger = (table: string, id: string, and = 'true') => `
 select '${table} ' || ${id} || ' of ' || r.identity_id || ', who is no member of ' || r.environment_id as what
 from ${table} r join ${standing} e on e.id = r.environment_id
 where r.identity_id is not null and ${and} and not exists (select from environment_memberships m
   where m.environment_id = r.environment_id and m.identity_id = r.identity_id)`;
 
-/** Of people, what they hold, and the directories that they come from. */
+/** People, what they hold, and the directories that they come from. */
 export const peopleInvariants: readonly Invariant[] = [
   { name: 'sessions', text: ofNobody('sessions', 'r.revoked_at is null and r.expires_at > now()') },
   {
-    name: 'grants', // one whose session has ended opens nothing, and may have been made in that moment
+    name: 'grants', // a grant of an ended session opens nothing, and may have been created at that moment
     text: ofNobody(
       'grants',
       `r.revoked_at is null and r.expires_at > now()

@@ -1,11 +1,11 @@
-/** What has to be so of the rows of a service at rest: each statement answers what is not. */
+/** A rule for the rows of a service at rest: its statement returns the rows that break it. */
 export interface Invariant {
   name: string;
-  /** Answers a `what` for each row that is wrong. */
+  /** Returns a `what` for each wrong row. */
   text: string;
 }
 
-/** Environments that are somebody's: of one that is being removed, rows go in any order. */
+/** Environments that have an owner: those being removed lose their rows in any order. */
 export const standing =
   '(select e.id, e.account_id, e.application_id from environments e where e.account_id is not null)';
 const counted = (name: string, table: string) => `

@@ -5,24 +5,24 @@ import type { Operation } from '../../../src/http/operation.js';
 import { portalOperations } from '../../../src/http/portal-api.js';
 import { withoutReferences } from '../document-schemas.js';
 
-/** An operation as it is offered: what tests over all of them go by. */
+/** An operation as the API offers it: what tests of all operations work from. */
 export interface Declared {
-  /** Its name in `/openapi.json`, as `portalGetNode`. */
+  /** Its name in `/openapi.json`, such as `portalGetNode`. */
   name: string;
-  /** The name of its example: that of the declaration, as `getNode`. */
+  /** The name of its example, which is that of the declaration, such as `getNode`. */
   example: string;
   surface: 'public' | 'portal' | 'authzen' | 'own';
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** As `/api/v1/nodes/{id}`. */
+  /** Such as `/api/v1/nodes/{id}`. */
   url: string;
-  /** Null for what people do with their own sign-in (`/v1/auth`, `/v1/identity/auth`), which is declared route by route. */
+  /** Null for people's own sign-in (`/v1/auth`, `/v1/identity/auth`), which is declared route by route. */
   operation: Operation | null;
-  /** Where its input names something by its id: `path.id`, `query.node_id`, `body.checks[].node_id`. */
+  /** Where its input has an id: `path.id`, `query.node_id`, `body.checks[].node_id`. */
   ids: string[];
   needsBody: boolean;
-  /** Its query, page by page or not. */
+  /** Its query parameters, paging included. */
   query: { name: string; schema: Schema }[];
-  /** Whether it does nothing without a credential. */
+  /** Whether it requires a credential. */
   isSecured: boolean;
 }
 
@@ -54,7 +54,7 @@ const surfaces = [
   ['authzen', '/access/v1/', 'authzen', authzenOperations],
 ] as const;
 
-/** Every operation of the Public API, the Portal and AuthZEN, and every one on people's own sign-in. */
+/** Returns every operation of the Public API, the Portal and AuthZEN, and those on people's own sign-in. */
 export async function everyOperation(app: FastifyInstance): Promise<Declared[]> {
   const document: Document = (await app.inject('/openapi.json')).json();
   const { paths } = withoutReferences(document);
@@ -98,7 +98,7 @@ function shapeOf({ parameters = [], requestBody, security = [] }: Documented) {
   };
 }
 
-/** An id, or an id or a word. */
+/** Whether a schema accepts an id, or an id or a word. */
 const isId = ({ format, pattern = '' }: Schema) => format === 'uuid' || pattern.includes('{12}');
 
 function idsOf(schema: Schema | undefined, at: string): string[] {

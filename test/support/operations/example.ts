@@ -4,38 +4,38 @@ import { type Kind, kinds } from './kinds.js';
 import type { Place } from './place.js';
 import type { Sent } from './sent.js';
 
-/** What an example is made from. */
+/** What an example is built from. */
 export interface Given {
   place: Place;
   /**
-   * The id of one of a kind, a new one where the operation is to work. Every id of an input comes from here, so that a test
-   * can put a foreign one in its place.
-   * @param of what it belongs to, where the operation asks for both
+   * Returns the id of an object of this kind, a new one if the operation is to succeed. Every id of an input comes from
+   * here, so that a test can replace it by a foreign one.
+   * @param of what the object belongs to, if the operation takes both
    */
   id(kind: Kind, of?: string): Promise<string>;
   /** Part of a name that nothing else has. */
   unique: string;
 }
 
-/** A valid input of an operation that works, the first time. */
+/** A valid input with which an operation succeeds the first time. */
 export type Example = (given: Given) => Promise<Sent> | Sent;
 
 export const newUnique = () => randomUUID().replaceAll('-', '');
 
-/** With new things of the place's own. */
+/** Builds examples from new objects of the place. */
 export const given = (place: Place): Given => ({
   place,
   unique: newUnique(),
   id: (kind, of) => kinds[kind].make(place, of),
 });
 
-/** The example of an operation. @throws Error that says what to write where it has none */
+/** Returns the example of an operation. @throws Error that says what to write if there is none */
 export function exampleOf(examples: Record<string, Example>, declared: Declared): Example {
   requireExamples(examples, [declared]);
   return examples[declared.example] ?? (() => ({}));
 }
 
-/** @throws Error that names all that has no example and needs one */
+/** @throws Error that names every operation that needs an example and has none */
 export function requireExamples(examples: Record<string, Example>, operations: readonly Declared[]): void {
   const missing = operations.filter(
     ({ example, ids, needsBody, surface }) =>
@@ -49,7 +49,7 @@ export function requireExamples(examples: Record<string, Example>, operations: r
   throw new Error(`Add examples to test/support/operations/examples-*.ts:\n${lines.join('\n')}`);
 }
 
-/** The places of an input at which ids stand, as `Declared.ids` names them, with what stands there. */
+/** Returns the positions of ids in an input, named as in `Declared.ids`, with the ids there. */
 export function idsIn(sent: Sent): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const collect = (value: unknown, at: string): void => {

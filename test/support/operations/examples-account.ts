@@ -10,7 +10,7 @@ const of =
   (kind: Kind, body?: object): Example =>
   async ({ id }) => ({ path: { id: await id(kind) }, ...(body && { body }) });
 
-/** Everywhere that a role can be limited to. */
+/** Returns one of everything that a role can be limited to. */
 const limits = async ({ id }: Given) => ({
   application_ids: [await id('application')],
   environment_ids: [await id('environment')],
@@ -131,7 +131,7 @@ const structure: Record<string, Example> = {
   }),
 };
 
-/** What people do with their own sign-in; no ids but these are in it. */
+/** Operations on people's own sign-in; the ids here are the only ones in them. */
 const own: Record<string, Example> = {
   revokeSession: of('userSession'),
   leaveAccount: of('sharedAccount'),
@@ -147,7 +147,7 @@ const own: Record<string, Example> = {
   identityRemoveFactor: of('factor'),
 };
 
-/** A valid input for every operation that takes one. */
+/** A valid input for every operation that has one. */
 export const examples: Record<string, Example> = {
   ...environmentExamples,
   ...inviteExamples,

@@ -7,7 +7,7 @@ const of =
 const ofIdentity = of('identity');
 const ofNode = of('node');
 
-/** With the version that the row has. */
+/** Changes a row under its current version. */
 const changing =
   (kind: Kind, table: string, body?: (given: Given) => Promise<object> | object): Example =>
   async (given) => {
@@ -164,7 +164,7 @@ const decisions: Record<string, Example> = {
   accessSearchAction: async (given) => ({ body: { subject: await subject(given), resource: await resource(given) } }),
 };
 
-/** What the Public API, the Portal and AuthZEN do in an Environment. */
+/** The operations of the Public API, the Portal and AuthZEN in an Environment. */
 export const environmentExamples: Record<string, Example> = {
   ...auditLog,
   ...identities,

@@ -2,7 +2,7 @@ import type { Example, Given } from './example.js';
 
 const ofOrganization: Example = async ({ id }) => ({ path: { id: await id('organization') } });
 
-/** An organization has the version of its node. */
+/** Changes an organization, whose version is that of its node. */
 const changing =
   (body?: (unique: string) => object): Example =>
   async ({ id: idOf, unique }) => {

@@ -10,7 +10,7 @@ const body = (unique: string) => ({
   oidc_client_secret: 'secret',
 });
 
-/** The same for the connections of an Environment, of the Account, and of an organization. */
+/** Returns the examples for connections of an Environment, of the Account, or of an organization. */
 function of(prefix: string, kinds: Record<'complete' | 'active' | 'saml' | 'test', Kind>): Record<string, Example> {
   const one =
     (kind: Kind, more: (unique: string) => object = () => ({})): Example =>

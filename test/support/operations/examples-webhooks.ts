@@ -1,6 +1,6 @@
 import type { Example, Given } from './example.js';
 
-/** The same for the webhooks of an Environment and of the Account. */
+/** Returns the examples for webhooks of an Environment, or of the Account. */
 function of(prefix: '' | 'Account'): Record<string, Example> {
   const [webhook, delivery] = prefix
     ? (['accountWebhook', 'accountWebhookDelivery'] as const)

@@ -4,7 +4,7 @@ import type { CallerKind, Place } from './place.js';
 import type { Sent } from './sent.js';
 import { problemsOfWalks } from './walks.js';
 
-/** What a list of the document is narrowed by, and whether filters together leave exactly what each of them leaves. */
+/** Checks by what a list can be filtered, and that two filters together leave exactly what each of them leaves. */
 
 type Query = Record<string, string>;
 type Item = Record<string, unknown>;
@@ -17,11 +17,11 @@ const callerOf = ({ surface, url }: Declared): CallerKind =>
   surface === 'public' ? 'key' : url.startsWith('/v1/identity') ? 'identity' : 'owner';
 const idOf = (item: Item) => String(item.assignment_id ?? ((item.connection ?? item) as Item).id);
 
-/** How it is asked, with what names it in its path. */
+/** Returns a call of the operation with a query, on the path of `sent`. */
 const askedWith = (place: Place, declared: Declared, sent: Sent) => (query: Query) =>
   place.call(declared, { ...sent, query }, callerOf(declared));
 
-/** Each filter alone, and each two together. @param items what the whole list has: values that leave something are theirs */
+/** Returns each filter alone, and each pair. @param items the whole list: filters use its values, to leave something */
 export function combinationsOf({ query }: Declared, sent: Sent, items: Item[]): { alone: Query[]; pairs: Query[] } {
   const filters = query.filter(({ name }) => !paging.includes(name));
   const each = filters.map(({ name, schema }) =>
@@ -34,20 +34,20 @@ export function combinationsOf({ query }: Declared, sent: Sent, items: Item[]): 
 }
 
 function valuesOf(name: string, { type, enum: words, format }: Schema, { query = {} }: Sent, items: Item[]): string[] {
-  if (name === 'q') return ['e', 'exam']; // trigrams are asked for the longer one only
+  if (name === 'q') return ['e', 'exam']; // trigrams are used for the longer one only
   if (name === 'older_than') return ['0s', '1d'];
   if (type === 'boolean') return ['true', 'false'];
   if (format === 'date-time') {
-    // Of some days, of less than one, and of none.
+    // Three days before the first item, at its time, and a millisecond later.
     const moment = Date.parse(String(items[0]?.created_at ?? '2026-11-22T12:00:00Z'));
     return [-72 * 3_600_000, 0, 1].map((ms) => new Date(moment + ms).toISOString());
   }
   const there = items.map((item) => item[name]).find((value) => typeof value === 'string') as string | undefined;
-  if (words?.length === 2) return words; // a statement may say each its own way
+  if (words?.length === 2) return words; // the two may be different statements
   return [there ?? query[name] ?? words?.[0] ?? (format === 'uuid' ? randomUUID() : 'none')];
 }
 
-/** What is wrong with a list when it is narrowed; nothing, if all is well. */
+/** Returns what is wrong with a list's filters; nothing if all is well. */
 export async function problemsOfList(place: Place, declared: Declared, sent: Sent): Promise<string[]> {
   const ask = askedWith(place, declared, sent);
   const problems: string[] = [];
@@ -56,7 +56,7 @@ export async function problemsOfList(place: Place, declared: Declared, sent: Sen
     if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${answer.body.slice(0, 200)}`);
     return answer.json();
   };
-  /** Its items, and what of it has gone wrong. */
+  /** Returns the items, and notes what goes wrong. */
   const look = async (query: Query, expected?: string[]): Promise<Item[]> => {
     try {
       const items = await everything(page, query);
@@ -92,7 +92,7 @@ export async function problemsOfList(place: Place, declared: Declared, sent: Sen
   return problems;
 }
 
-/** @throws Error where the pages are not as many items as is said */
+/** Returns all items. @throws Error if their number is not the stated total */
 async function everything(
   page: (query: Query) => Promise<{ items: Item[]; pagination: Record<string, unknown> }>,
   query: Query,
@@ -109,7 +109,7 @@ async function everything(
   return items;
 }
 
-/** An export has no pages; that it is answered, whatever it is narrowed by. */
+/** An export has no pages: checks that it is answered with every filter. */
 export async function problemsOfExport(place: Place, declared: Declared, sent: Sent): Promise<string[]> {
   const ask = askedWith(place, declared, sent);
   const { alone, pairs } = combinationsOf(declared, sent, []);

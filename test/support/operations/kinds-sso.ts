@@ -1,9 +1,9 @@
 import type { Place } from './place.js';
 
-/** Whatever makes something by a POST and answers `data`. */
+/** Creates something by a POST; returns `data`. */
 type Make = (url: string, payload: object) => Promise<object>;
 
-/** `saml`: one that its provider's metadata can fill; else one that could be activated, or has been. */
+/** `saml`: metadata of its provider can fill it; otherwise it can be activated, or is active. */
 type Kept = 'saml' | 'complete' | 'active';
 
 const provider = (kept: Kept) =>
@@ -23,12 +23,12 @@ async function connectionAt(make: Make, path: string, kept: Kept): Promise<strin
   return connection.id;
 }
 
-/** Of an Environment, and of the Account. */
+/** Creates a connection of an Environment; `adminConnection`, of the Account. */
 export const environmentConnection = (kept: Kept) => (place: Place) =>
   connectionAt((url, payload) => place.make(url, payload, 'owner'), '/sso-connections', kept);
 export const adminConnection = (make: Make, kept: Kept) => connectionAt(make, '/sso/connections', kept);
 
-/** Of an organization, by whose id it is named; it looks after it itself. */
+/** Creates an organization's connection, which the organization's id names and the Environment's server can manage. */
 export async function organizationConnection(place: Place, organizationId: string, kept: Kept): Promise<string> {
   const path = `/organizations/${organizationId}/sso-connection`;
   await place.make(path, provider(kept));

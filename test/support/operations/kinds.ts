@@ -9,23 +9,23 @@ import { totpCode } from '../mfa.js';
 import { adminConnection, environmentConnection, organizationConnection } from './kinds-sso.js';
 import type { Place } from './place.js';
 
-/** Whose it is: an Environment's, the whole Account's, or somebody's own. */
+/** What it belongs to: an Environment, the whole Account, or the caller. */
 type Level = 'environment' | 'account' | 'own';
 
 interface Maker {
   level: Level;
-  /** Of which kind `of` is, where it can only be read together with that. Stands after it. */
+  /** The kind of `of`, if it can be read only together with that. Comes after it. */
   belongsTo?: string;
-  /** Makes one in a place; `of` is the id of what it has to belong to, where it has to. */
+  /** Creates one in a place; `of` is the id of what it belongs to, if anything. */
   make(place: Place, of?: string): Promise<string>;
-  /** Something of its form that does not exist; a UUID if absent. */
+  /** Returns an id of its format that does not exist; a UUID if absent. */
   unknown?(): string;
 }
 
 const unique = () => randomUUID().slice(0, 13);
 const idFrom = async (made: Promise<{ id: string }>) => (await made).id;
 const anEmail = () => `eva.${randomUUID()}@example.com`;
-/** Claims are named by their domain. */
+/** A domain names its claim. */
 const aDomain = () => `d-${randomUUID()}.example`;
 const testOf = async (made: Promise<object>) => ((await made) as { test_id: string }).test_id;
 const claimed = async (made: Promise<object>) => ((await made) as { domain: string }).domain;
@@ -33,7 +33,7 @@ const ofEnvironment = (make: Maker['make']): Maker => ({ level: 'environment', m
 const ofAccount = (make: Maker['make']): Maker => ({ level: 'account', make });
 const ofOneself = (make: Maker['make']): Maker => ({ level: 'own', make });
 
-/** An Account-level operation of the Portal, by its owner. */
+/** Calls an Account-level operation of the Portal as the owner. */
 async function inAccount({ api, account, headers }: Place, url: string, payload: object) {
   const at = `/portal/v1/accounts/${account.accountSlug}${url}`;
   const made = await api.app.inject({ method: 'POST', url: at, headers: headers.owner, payload });
@@ -49,7 +49,7 @@ const newRole = (place: Place) =>
   idFrom(place.make('/roles', { name: `Role ${unique()}`, permission_keys: ['hierarchy.view'] }));
 const newAdministratorRole = (place: Place) =>
   inAccount(place, '/administrator-roles', { name: `Role ${unique()}`, capabilities: ['members.view'] });
-/** Of the owner of the place, without its first Application. */
+/** Creates another Account of the place's owner, and deletes its first Application. */
 const newEmptyAccount = ({ api: { database, clock }, account: { userId } }: Place): Promise<string> =>
   database.db.transaction('system', async (tx) => {
     const names = { accountName: `Empty ${unique()}`, applicationName: 'App' };
@@ -68,16 +68,16 @@ const newWebhook = (place: Place) => idFrom(place.make('/webhooks', receiver()))
 const newAccountWebhook = (place: Place) => idFrom(inAccount(place, '/webhooks', receiver()));
 const sidOf = ({ authorization = '' }: Record<string, string>) => String(decodeJwt(authorization.slice(7)).sid);
 
-/** Of the row of the audit log that tells of the making of something: its own id, or that of the request. */
+/** Returns the audit row of the creation of something: its own id, or the request's. */
 const auditRowOf = async ({ rows }: Place, resourceId: string, column: 'id' | 'correlation_id' = 'id') => {
   const text = `select ${column} as id from events where resource_id = $1 order by created_at limit 1`;
   return (await rows<{ id: string }>(text, [resourceId]))[0]?.id as string;
 };
 
-/** Everything that an id can name. A test makes those of its own place and of its neighbours from here. */
+/** Everything that an id can name. Tests create objects of their own place and of neighbours here. */
 export const kinds = {
   identity: ofEnvironment(newIdentity),
-  /** Of the signed-in person, or of the Identity `of`. */
+  /** Of the signed-in end user, or of the Identity `of`. */
   session: ofEnvironment(async (place, of) => {
     if (!of) return sidOf((await newIdentityCaller(place.api, place)).headers);
     const id = uuidv7();
@@ -90,7 +90,7 @@ export const kinds = {
     );
     return id;
   }),
-  /** An OAuth client that the Identity `of` has allowed something. */
+  /** An OAuth client to which the Identity `of` has consented. */
   allowedClient: ofEnvironment(async (place, of) => {
     const id = await idFrom(clientOf(place));
     const { accountId, environmentId } = place.scope;
@@ -107,7 +107,7 @@ export const kinds = {
     const [session] = await rows<{ id: string }>('select id from user_sessions where user_id = $1', [account.userId]);
     return session?.id as string;
   }),
-  /** Of the account's owner, whose sessions have shown it. */
+  /** Of the account's owner, whose sessions have been proved with it. */
   userFactor: ofAccount(async ({ account, rows }) => {
     const [factor] = await rows<{ id: string }>(
       `with strengthened as (update user_sessions set acr = 'urn:gatehouse:aal2' where user_id = $1)
@@ -118,13 +118,13 @@ export const kinds = {
     return factor?.id as string;
   }),
   node: ofEnvironment(newNode),
-  /** Under which the others stand. */
+  /** The root of the tree. */
   rootNode: ofEnvironment(async ({ rows, scope }) => {
     const text = 'select id from nodes where environment_id = $1 and parent_node_id is null';
     return (await rows<{ id: string }>(text, [scope.environmentId]))[0]?.id as string;
   }),
   identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
-  /** Of any Environment of the Account, as its directory shows it. */
+  /** In any Environment of the Account, as its directory shows it. */
   directoryIdentity: ofAccount(newIdentity),
   accountIdentityInvite: ofAccount((place) => idFrom(inAccount(place, '/identity-invites', { email: anEmail() }))),
   organization: ofEnvironment(newOrganization),
@@ -153,7 +153,7 @@ export const kinds = {
     }),
     unknown: () => aDomain(),
   },
-  /** Organizations with an SSO connection of their own. */
+  /** An organization with its own SSO connection. */
   connectedOrganization: ofEnvironment(async (place) =>
     organizationConnection(place, await newOrganization(place), 'complete'),
   ),
@@ -216,15 +216,15 @@ export const kinds = {
     unknown: () => randomUUID(),
   },
   application: ofAccount((place) => idFrom(inAccount(place, '/applications', { name: `Shop ${unique()}` }))),
-  /** Of an Application that nothing else is done to. */
+  /** An Application that no other operation touches. */
   applicationSlug: {
     level: 'account',
     make: async (place) => (await inAccount(place, '/applications', { name: `Fresh ${unique()}` })).slug,
     unknown: () => `unknown-${unique()}`,
   },
-  /** Another Account of the owner's, which nothing is in. */
+  /** Another, empty Account of the owner. */
   emptyAccount: ofAccount(newEmptyAccount),
-  /** The same, with another Owner beside them. */
+  /** Like `emptyAccount`, with a second Owner. */
   sharedAccount: ofAccount(async (place) => {
     const accountId = await newEmptyAccount(place);
     await place.rows(

@@ -7,10 +7,10 @@ import { keyKeeper } from '../key-keeper.js';
 import type { Declared } from './declared.js';
 import type { Sent } from './sent.js';
 
-/** Who calls: a server, an administrator, an end user; each with every right in the place. */
+/** The caller: a server, an administrator or an end user; each with every permission in the place. */
 export type CallerKind = 'key' | 'owner' | 'identity';
 
-/** One Environment, and who may do everything in it. */
+/** An Environment, with callers who may do everything in it. */
 export interface Place {
   api: TestApi;
   account: TestAccount;
@@ -18,21 +18,21 @@ export interface Place {
   scope: EnvironmentScope;
   identity: IdentityCaller;
   headers: Record<CallerKind, Record<string, string>>;
-  /** The request with an operation's input, If-Match as of now; `more` are headers over those of the caller. */
+  /** Builds the request with an operation's input and the current If-Match; `more` overrides the caller's headers. */
   request(
     declared: Pick<Declared, 'method' | 'url'>,
     sent: Sent,
     by: CallerKind | null,
     more?: Record<string, string>,
   ): Promise<InjectOptions>;
-  /** Sends it. */
+  /** Builds and sends the request. */
   call(...request: Parameters<Place['request']>): Promise<LightMyRequestResponse>;
-  /** Has the Environment's own server make something, or an administrator; answers `data`. */
+  /** Creates something as the Environment's server (or `by` another caller); returns `data`. */
   make(url: string, payload: object, by?: CallerKind): Promise<{ id: string } & Record<string, unknown>>;
   rows<Row = Record<string, unknown>>(statement: Parameters<typeof rowsAsOwner>[1], values?: unknown[]): Promise<Row[]>;
 }
 
-/** Both Environments of a new Account. */
+/** Creates an Account; returns its two Environments. */
 export async function newPlaces(api: TestApi): Promise<{ development: Place; production: Place }> {
   const account = await newAccount(api);
   const owner = await account.as('owner');
@@ -94,7 +94,7 @@ async function placeOf(
   return place;
 }
 
-/** The version of a row as it is now; 1 where there is none. */
+/** Returns the current version of a row; 1 if it has none. */
 async function versionOf({ rows }: Place, { table, id, key = 'id' }: NonNullable<Sent['version']>): Promise<number> {
   const [row] = await rows<{ version: number }>(`select version from ${table} where ${key} = $1`, [id]);
   return row?.version ?? 1;

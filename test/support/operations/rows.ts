@@ -6,7 +6,7 @@ interface Table {
   columns: string[];
 }
 
-/** Every table with the columns by which its rows belong to somebody. */
+/** Returns every table with its columns that name an owner of the row. */
 async function tablesOf({ rows }: Pick<Place, 'rows'>): Promise<Table[]> {
   return rows<Table>(
     `select t.relname as name, coalesce(array_agg(a.attname::text) filter (where a.attname is not null), '{}') as columns
@@ -18,8 +18,8 @@ async function tablesOf({ rows }: Pick<Place, 'rows'>): Promise<Table[]> {
 }
 
 /**
- * What the rows of places are, table by table: a function that tells it, as of now. With `wholeAccount` it is everything of
- * the place's Account, its owner's rows too; else what belongs to the Environment.
+ * Returns a function that computes checksums of the places' current rows, by table. With `wholeAccount` they cover
+ * everything of the place's Account and its owner's rows; otherwise what belongs to the Environment.
  */
 export async function checksumsOf(
   asked: readonly [{ place: Place; wholeAccount: boolean }, ...{ place: Place; wholeAccount: boolean }[]],
@@ -50,7 +50,7 @@ function checksum({ name, columns }: Table, { place, wholeAccount }: { place: Pl
   return [`select '${label}' as name, ${sum} as sum from ${name} t where ${mine.join(' or ')}`];
 }
 
-/** How many rows each table has, but for those that count requests and not effects. */
+/** Returns a function that counts the rows of each table, except of the one that counts requests and not effects. */
 export async function countsOf(place: Pick<Place, 'rows'>): Promise<() => Promise<Record<string, number>>> {
   const names = (await tablesOf(place)).map(({ name }) => name).filter((name) => name !== 'idempotent_requests');
   const text = names.map((name) => `select '${name}' as name, count(*)::int as n from ${name}`).join(' union all ');

@@ -1,7 +1,7 @@
 /** The input of an operation. */
 export interface Sent {
   path?: Record<string, string>;
-  /** Instead of those of the place. */
+  /** Replace those of the place. */
   slugs?: { appSlug?: string; envSlug?: string };
   query?: Record<string, string>;
   body?: object;

@@ -1,19 +1,19 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { writeCursor } from '../../../src/domain/cursors.js';
 
-/** How a list is gone through by the `Link` of each page to the next, and what is wrong with it. */
+/** Walks through a list by the `Link` from each page to the next, and reports what is wrong with it. */
 
 type Query = Record<string, string>;
 type Item = Record<string, unknown>;
 type Ask = (query: Query) => Promise<LightMyRequestResponse>;
 
-/** What the `Link` of an answer asks for next; null where there is none. */
+/** Returns the query of the next page by the `Link` of an answer; null on the last page. */
 export function nextOf({ headers: { link } }: LightMyRequestResponse): Query | null {
   const target = /^<([^<>]+)>; rel="next"$/.exec(String(link ?? ''))?.[1];
   return target === undefined ? null : Object.fromEntries(new URL(target, 'http://list.test').searchParams);
 }
 
-/** All items that are met on the way. @throws Error where a page is not answered, or says something else about what follows */
+/** Returns all items on the way. @throws Error if a page is not answered, or contradicts itself about the next page */
 export async function walk(ask: Ask, query: Query): Promise<Item[]> {
   const items: Item[] = [];
   for (let place: Query | null = query; place !== null; ) {
@@ -33,7 +33,10 @@ const [never, ever] = [0, 8_000_000_000].map((placeAt) =>
   writeCursor({ placeAt, placeId: '80000000-0000-7000-8000-000000000000' }),
 );
 
-/** @param idOf names an item. What is wrong with the ways through a list that is narrowed by `query`; nothing, if all is well */
+/**
+ * Returns what is wrong with the ways through a list that `query` filters; nothing if all is well.
+ * @param idOf names an item
+ */
 export async function problemsOfWalks(ask: Ask, query: Query, idOf: (item: Item) => string): Promise<string[]> {
   const problems: string[] = [];
   for (const order of ['asc', 'desc']) {

@@ -8,28 +8,28 @@ export const oaepMgf1p = `<xenc:EncryptionMethod Algorithm="${xenc}rsa-oaep-mgf1
 export const oaepOf = (digest: string, mask: string) =>
   `<xenc:EncryptionMethod Algorithm="${xenc11}rsa-oaep"><ds:DigestMethod xmlns:ds="${dsig}" Algorithm="${digest}"/><xenc11:MGF xmlns:xenc11="${xenc11}" Algorithm="${mask}"/></xenc:EncryptionMethod>`;
 
-/** How a test encrypts; each has a default that honest providers use. */
+/** How a test encrypts; the defaults are those of honest providers. */
 export interface Encrypting {
   cipher?: 'aes-128-gcm' | 'aes-256-gcm' | 'aes-128-cbc' | 'aes-256-cbc';
-  /** What is said of it, where that is something else. */
+  /** The algorithm that the message names, if not the real one. */
   algorithm?: string;
   padding?: 'oaep' | 'pkcs1';
   oaepHash?: 'sha1' | 'sha256' | 'sha512';
-  /** The EncryptionMethod of the key. */
+  /** The key's EncryptionMethod. */
   keyMethod?: string;
-  /** Where the key stands, and what it says of itself. */
+  /** Where the EncryptedKey is, and its attributes. */
   place?: 'inside' | 'beside';
   keyAttributes?: string;
-  /** In the KeyInfo instead of the key, where that stands beside. */
+  /** Content of the KeyInfo in place of the key, if the key is beside it. */
   info?: string;
-  /** More in the EncryptedAssertion, and of the bytes of content and key. */
+  /** More content of the EncryptedAssertion, and changes to the encrypted bytes of content and key. */
   more?: string;
   content?: (bytes: Buffer) => Buffer;
   key?: (bytes: Buffer) => Buffer;
   type?: string;
 }
 
-/** An EncryptedAssertion as a provider makes it for the key of that certificate (XML Encryption 1.1), by none of the code that reads it. */
+/** Encrypts as a provider does for a certificate's key (XML Encryption 1.1), with none of the code that decrypts it. */
 export function encrypted(plain: string | Buffer, certificate: string, choices: Encrypting = {}): string {
   const {
     cipher = 'aes-256-gcm',

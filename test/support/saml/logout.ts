@@ -2,7 +2,7 @@ import { createSign, randomUUID } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { type ProviderKey, rsaSha256 } from './provider.js';
 
-/** A query as the HTTP-Redirect binding writes and signs it (SAML 2.0 Bindings §3.4.4.1). */
+/** Returns a query as the HTTP-Redirect binding encodes and signs it (SAML 2.0 Bindings §3.4.4.1). */
 export function signedQuery(
   field: 'SAMLRequest' | 'SAMLResponse',
   xml: string,
@@ -21,7 +21,7 @@ export function signedQuery(
 const declared =
   'xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion"';
 
-/** What a provider sends to somebody whose session it has ended. */
+/** Returns the LogoutRequest of a provider for a person whose session it has ended. */
 export function logoutRequestXml(parts: {
   issuer: string;
   destination: string;
@@ -37,7 +37,7 @@ export function logoutRequestXml(parts: {
 
 export const success = 'urn:oasis:names:tc:SAML:2.0:status:Success';
 
-/** What a provider answers to our request. */
+/** Returns a provider's answer to our LogoutRequest. */
 export function logoutResponseXml(parts: {
   issuer: string;
   destination: string;
@@ -49,11 +49,11 @@ export function logoutResponseXml(parts: {
   return `<samlp:LogoutResponse ${declared} ID="_${randomUUID()}" Version="2.0" IssueInstant="${issueInstant.toISOString()}" Destination="${destination}" InResponseTo="${inResponseTo}"><saml:Issuer>${issuer}</saml:Issuer><samlp:Status><samlp:StatusCode Value="${status}"/></samlp:Status></samlp:LogoutResponse>`;
 }
 
-/** Where a page of ours goes on to by itself: to a provider, after a sign-out here. */
+/** Returns where a page of ours redirects by itself: to a provider, after a sign-out here. */
 export const goingOnTo = ({ body }: { body: string }): string =>
   /http-equiv="refresh" content="0;url=([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
 
-/** What our LogoutRequest says, in the URL that takes a browser to the provider. */
+/** Returns our LogoutRequest from the URL that takes a browser to the provider. */
 export function leavingIn(url: string) {
   const { origin, pathname, searchParams } = new URL(url);
   const xml = inflateRawSync(Buffer.from(searchParams.get('SAMLRequest') ?? '', 'base64')).toString();

@@ -7,7 +7,7 @@ const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 export const rsaSha256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
 const bearer = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 
-/** A key pair that a provider signs with. */
+/** Creates a signing key pair of a provider. */
 export const newProviderKey = (): Promise<ProviderKey> =>
   newSelfSigned('idp.example', {
     from: new Date(Date.now() - 86_400_000),
@@ -20,13 +20,13 @@ export interface ProviderKey {
   certificate: string;
 }
 
-/** The same as a key of ours. */
+/** Returns the same key as one of ours. */
 export const asOurs = ({ privateKey, certificate }: ProviderKey): ServiceProviderKey => ({
   privateKey: createPrivateKey(privateKey),
   certificate,
 });
 
-/** What stands in a response; a test changes what it is about. */
+/** The parts of a response; a test changes those that it is about. */
 export interface ResponseParts {
   issuer: string;
   acsUrl: string;
@@ -48,13 +48,13 @@ export interface ResponseParts {
   status: string;
   contextClass: string;
   attributes: Record<string, string[]>;
-  /** More in the Conditions. */
+  /** More content of the Conditions. */
   conditions: string;
 }
 
 export type Basics = Pick<ResponseParts, 'issuer' | 'acsUrl' | 'audience' | 'inResponseTo' | 'now'>;
 
-/** An honest provider's answer, in parts. */
+/** Returns the parts of an honest provider's answer. */
 export function partsOf(basics: Basics, changes: Partial<ResponseParts> = {}): ResponseParts {
   const later = (ms: number) => new Date(basics.now.getTime() + ms);
   return {
@@ -79,7 +79,7 @@ export function partsOf(basics: Basics, changes: Partial<ResponseParts> = {}): R
   };
 }
 
-/** The assertion, not signed yet. It declares its own namespaces, so that it stays itself wherever it is moved. */
+/** Returns the unsigned assertion. It declares its own namespaces, so that it stays valid wherever it is moved. */
 export function assertionXml(parts: ResponseParts): string {
   const answers = parts.inResponseTo === null ? '' : ` InResponseTo="${parts.inResponseTo}"`;
   const until = parts.notOnOrAfter.toISOString();
@@ -91,7 +91,7 @@ export function assertionXml(parts: ResponseParts): string {
   return `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="${parts.assertionId}" Version="2.0" IssueInstant="${parts.issueInstant.toISOString()}"><saml:Issuer>${parts.issuer}</saml:Issuer><saml:Subject><saml:NameID${parts.nameIdAttributes}>${parts.nameId}</saml:NameID><saml:SubjectConfirmation Method="${bearer}"><saml:SubjectConfirmationData${answers} NotOnOrAfter="${until}" Recipient="${parts.recipient}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${parts.notBefore.toISOString()}" NotOnOrAfter="${until}"><saml:AudienceRestriction><saml:Audience>${parts.audience}</saml:Audience></saml:AudienceRestriction>${parts.conditions}</saml:Conditions><saml:AuthnStatement AuthnInstant="${parts.authnInstant.toISOString()}" SessionIndex="${parts.sessionIndex}"${session}><saml:AuthnContext><saml:AuthnContextClassRef>${parts.contextClass}</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>${attributes.length ? `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>` : ''}</saml:Assertion>`;
 }
 
-/** A response around whatever stands in it. */
+/** Returns a response around any content. */
 export function responseXml(parts: ResponseParts, content: string): string {
   const answers = parts.inResponseTo === null ? '' : ` InResponseTo="${parts.inResponseTo}"`;
   const destination = parts.destination === null ? '' : ` Destination="${parts.destination}"`;
@@ -104,7 +104,7 @@ export interface SigningChoices {
   transforms?: string[];
 }
 
-/** Signs the element of that name, which has an Issuer first; the signature stands behind that (SAML 2.0 Core §2.3.3). */
+/** Signs the element of that name; the signature follows its Issuer, its first child (SAML 2.0 Core §2.3.3). */
 export function sign(
   xml: string,
   element: string,
@@ -127,9 +127,9 @@ export function sign(
   return signer.getSignedXml();
 }
 
-/** As an honest provider answers: its assertion signed. */
+/** Returns a response as an honest provider sends it: the assertion is signed. */
 export const signedResponse = (parts: ResponseParts, key: ProviderKey, choices?: SigningChoices): string =>
   responseXml(parts, sign(assertionXml(parts), 'Assertion', key, choices));
 
-/** As it is posted. */
+/** Encodes a response for HTTP-POST. */
 export const posted = (xml: string): string => Buffer.from(xml).toString('base64');

@@ -9,7 +9,7 @@ export interface Answered {
   requestId?: string | null;
 }
 
-/** The service as a provider of tests knows it: one connection, one request that waits for its answer, one moment. */
+/** Creates the service as a provider sees it: one connection, one open request, one moment. */
 export async function newSamlReceiver() {
   const baseUrl = 'https://id.gatehouse.example';
   const now = new Date('2026-11-22T10:00:00.000Z');
@@ -30,16 +30,16 @@ export async function newSamlReceiver() {
   const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => now });
   return {
     issuer,
-    /** Of us, as the provider's audience. */
+    /** Our entity id, which is the audience of the provider's assertions. */
     entityId,
     requestId,
-    /** The provider's, and somebody else's. */
+    /** The provider's key, and another party's. */
     key,
     other,
-    /** The connection's own. */
+    /** The connection's own key. */
     ours,
     later: (ms: number) => new Date(now.getTime() + ms),
-    /** What an honest provider answers, but for `changes`. */
+    /** Returns the parts of an honest provider's answer, with `changes`. */
     parts: (changes: Partial<ResponseParts> = {}): ResponseParts =>
       partsOf({ issuer, acsUrl, audience: entityId, inResponseTo: `_${requestId}`, now }, changes),
     /** @param samlResponse as it is posted */

@@ -7,10 +7,10 @@ import type { Sealing } from '../../../src/platform/crypto/sealing.js';
 import type { Db } from '../../../src/platform/database/db.js';
 import { newProviderKey, type ProviderKey, partsOf, posted, type ResponseParts, signedResponse } from './provider.js';
 
-/** A provider that signs in whomever a test names. */
+/** Creates a provider that signs in anybody whom a test names. */
 export async function newSamlProvider(issuer = 'https://idp.acme.example/metadata') {
   const key = await newProviderKey();
-  /** The fields of a connection to it. */
+  /** The settings of a connection to it. */
   const fields = {
     type: 'saml',
     samlEntityId: issuer,
@@ -27,7 +27,7 @@ export async function newSamlProvider(issuer = 'https://idp.acme.example/metadat
 export type SamlProvider = Awaited<ReturnType<typeof newSamlProvider>>;
 
 let ours: Promise<ProviderKey> | undefined;
-/** The key that signs our requests for a connection, the same one for all: the service takes a while to make each its own. */
+/** Gives a connection the key that signs our requests. All share one: generating a key for each takes a while. */
 export async function giveSigningKey(
   { db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'seal'>; now: Clock },
   { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
@@ -40,7 +40,7 @@ export async function giveSigningKey(
   );
 }
 
-/** What the provider reads in the URL that brings somebody. */
+/** Returns our request from the URL that sends a browser to the provider. */
 export function askedIn(url: string) {
   const { searchParams } = new URL(url);
   const xml = inflateRawSync(Buffer.from(searchParams.get('SAMLRequest') ?? '', 'base64')).toString();
@@ -54,7 +54,7 @@ export function askedIn(url: string) {
   };
 }
 
-/** The form that the provider has the browser post, as an honest one but for `changes`. */
+/** Returns the form that the browser posts for the provider: an honest answer, with `changes`. */
 export function answerTo(
   url: string,
   { issuer, key }: { issuer: string; key: ProviderKey },
