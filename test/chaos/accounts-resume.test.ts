@@ -24,7 +24,7 @@ afterAll(async () => {
 const json = { 'content-type': 'application/json' };
 const query = (text: string, ...values: unknown[]) => rowsAsOwner(service.ownerUrl, text, values);
 
-/** Somebody who is signed in, and for whose address somebody has registered once more. */
+/** Signs a person in, for whose address a second registration is parked. */
 async function withParked() {
   const person = await register(service);
   expect((await confirm(service, person, await verificationMail(service, person))).status).toBe(201);
@@ -56,7 +56,7 @@ const accountsOf = async ({ email }: Registered) =>
     )
   ).map(({ name }) => name);
 
-/** In place of the service's own worker: one that dies once it has claimed the intent. */
+/** Replaces the service's worker by one that dies once it has claimed the intent. */
 async function takeOverAndDie(intentId: string) {
   await service.worker.kill('SIGKILL');
   crashFolder(folder).write({ [accountIntentId(intentId)]: ['claimIntent'] });
@@ -64,7 +64,7 @@ async function takeOverAndDie(intentId: string) {
     DATABASE_URL: service.databaseUrl,
     TEMPORAL_ADDRESS: service.temporalAddress,
     MASTER_KEYS: service.masterKeys,
-    SMTP_URL: 'smtp://127.0.0.1:9', // nobody is there, and nothing is to be sent
+    SMTP_URL: 'smtp://127.0.0.1:9', // nothing listens there, and nothing is to be sent
     BASE_URL: service.baseUrl,
     GATEHOUSE_CRASH_FOLDER: folder,
   });
@@ -73,7 +73,7 @@ async function takeOverAndDie(intentId: string) {
   return worker;
 }
 
-test('a worker that is killed between claim and provisioning: the next one creates the Account, once, for who has claimed it', async () => {
+test('after a worker is killed between claim and provisioning, the next one creates the Account once, for the claiming request', async () => {
   const { person, id, name, authorization } = await withParked();
   const before = await accountsOf(person);
   const worker = await takeOverAndDie(id);
@@ -86,7 +86,7 @@ test('a worker that is killed between claim and provisioning: the next one creat
   expect((await resume(authorization)).status).toBe(404); // it is claimed
 
   await service.worker.start();
-  const first = await asked; // the Account, unless the machine was too slow for who waits ten seconds
+  const first = await asked; // the Account, unless the machine was too slow for a caller who waits ten seconds
   expect([201, 503]).toContain(first.status);
   const answer = await until('the retry is answered', async () => {
     const tried = await resume(authorization, 'the-same');

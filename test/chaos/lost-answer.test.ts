@@ -5,7 +5,7 @@ import { type AdminAuth, cookieHeader, newAdminAuth } from '../support/admin-aut
 
 const unavailable = () => new DomainError('service.unavailable', { retryAfter: 5 });
 
-/** A registration whose process does, at the first confirmation, what a test says. */
+/** Creates a registration whose process does what a test says at the first confirmation. */
 async function registeredWith(first: (auth: AdminAuth, id: string) => Promise<never>) {
   let calls = 0;
   const auth: AdminAuth = await newAdminAuth({
@@ -26,7 +26,7 @@ async function registeredWith(first: (auth: AdminAuth, id: string) => Promise<ne
   const token = await auth.linkTokenFor(email);
   return { auth, confirm: () => auth.post('/verify-email', { token }, cookieHeader(registered)) };
 }
-/** As when the answer comes later than the api waits for it. */
+/** Confirms, but fails as if the answer came later than the api waits. */
 const doneButUnanswered = async (auth: AdminAuth, id: string): Promise<never> => {
   await auth.registrations.provision(id);
   throw unavailable();
@@ -36,7 +36,7 @@ const refusal = (answer: { statusCode: number; json(): { error: { code: string }
   answer.json().error.code,
 ];
 
-test('a confirmation that was carried out after its 503 is answered at the next try, once', async () => {
+test('a confirmation that took effect after its 503 is answered at the next attempt, and takes effect once', async () => {
   const { auth, confirm } = await registeredWith(doneButUnanswered);
   try {
     expect(refusal(await confirm())).toEqual([503, 'service.unavailable']);
@@ -51,7 +51,7 @@ test('a confirmation that was carried out after its 503 is answered at the next 
   }
 });
 
-test('a link that was confirmed without an answer still ends with its time', async () => {
+test('a link whose confirmation got no answer still expires', async () => {
   const { auth, confirm } = await registeredWith(doneButUnanswered);
   try {
     expect((await confirm()).statusCode).toBe(503);
@@ -62,9 +62,9 @@ test('a link that was confirmed without an answer still ends with its time', asy
   }
 });
 
-test('a second confirmation while the first is at work is told to come back, and not that the link is used', async () => {
+test('a second confirmation during the first one gets a "try again", and not "link used"', async () => {
   const { auth, confirm } = await registeredWith(async () => {
-    throw new DomainError('registration.link_invalid'); // as the workflow refuses it meanwhile
+    throw new DomainError('registration.link_invalid'); // as the workflow refuses meanwhile
   });
   try {
     const early = await confirm();

@@ -13,7 +13,7 @@ const terminate = (pid: number) => asOwner((client) => client.query('select pg_t
 const backendOf = async (tx: EntityManager): Promise<number> =>
   (await tx.query('select pg_backend_pid() as pid'))[0].pid;
 
-/** As PostgreSQL ends a session that is idle in a transaction; resolves when our side has noticed. */
+/** Ends a session as PostgreSQL does when it is idle in a transaction; resolves when our side has noticed. */
 async function loseConnection(tx: EntityManager) {
   await terminate(await backendOf(tx));
   await until('our side has noticed', () => tx.queryRunner?.isReleased);
@@ -47,7 +47,7 @@ test.each<[string, (tx: EntityManager) => Promise<unknown>]>([
   expect(await database.db.transaction('system', (tx) => tx.query('select 1 as one'))).toEqual([{ one: 1 }]);
 });
 
-test('more than the connections of the pool can be lost, one after the other', async () => {
+test('more connections than the pool has can be lost, one after the other', async () => {
   for (let i = 0; i < 8; i++) expect(isOutage(await failureOf(loseConnection))).toBe(true);
   expect(await database.db.transaction('system', (tx) => tx.query('select 1 as one'))).toEqual([{ one: 1 }]);
 });

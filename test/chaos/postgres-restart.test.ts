@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** Requests that read and write, as eight callers that do not wait for each other; remembers what they were promised. */
+/** Starts eight independent callers that read and write, and records what was acknowledged to them. */
 async function startCallers() {
   const { me, clients, createClient } = await portal(service, data);
   const created: string[] = [];
@@ -43,7 +43,7 @@ const checksOf = async (url: string) => {
   const answer = await fetch(`${url}/readyz`);
   return { status: answer.status, checks: ((await answer.json()) as { checks: Record<string, string> }).checks };
 };
-/** Success, or the refusal of a nonsense token. */
+/** Success, or the refusal of an invalid token. */
 const isFine = (outcome: Outcome) => [200, 201, 401].includes(statusOf(outcome) as number);
 const isUnavailable = (outcome: Outcome) =>
   outcome.kind === 'answer' && outcome.status === 503 && /^[1-9]\d*$/.test(String(outcome.headers['retry-after']));
@@ -65,7 +65,7 @@ test.each(['SIGQUIT', 'SIGKILL'] as const)(
     expect((await checksOf(service.worker.healthUrl)).checks.database).toBe('unavailable');
     expect(statusOf(await call(`${service.baseUrl}/healthz`))).toBe(200);
     expect(statusOf(await call(`${service.worker.healthUrl}/healthz`))).toBe(200);
-    // The key set is remembered for a minute, and a nonsense token needs no database.
+    // The key set is cached for a minute, and an invalid token needs no database.
     const needy = () =>
       load.all.filter((sent) => sent.startedAt > endedAt && !['key set', 'userinfo'].includes(sent.name));
     await until('callers were refused', () => needy().length > 20);

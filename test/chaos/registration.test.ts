@@ -24,7 +24,7 @@ async function confirmed(person: Parameters<typeof confirm>[1], mail: Parameters
   expect([answer.status, text]).toEqual([201, expect.stringContaining('access_token')]);
 }
 
-/** The text says what else there was, when it is not exactly one mail. */
+/** Compares subjects, so that a failure shows the other mails. */
 async function expectOneMail({ email }: { email: string }) {
   expect((await mailsTo(service.inboxUrl, email)).map(({ subject }) => subject)).toEqual([expect.any(String)]);
 }
@@ -40,19 +40,19 @@ const isReady = async (url: string) => {
   return answer.ok && Object.values(checks).every((state) => state === 'ok');
 };
 
-test('a worker that is killed right after the registration: another one sends the one mail, and the link works', async () => {
+test('a worker is killed right after the registration: another sends the one mail, and the link works', async () => {
   const person = await register(service);
   await service.worker.kill('SIGKILL');
   await service.worker.start();
   const mail = await verificationMail(service, person);
   await confirmed(person, mail);
   expect(await madeFor(service, person)).toEqual(one);
-  // Killed between the mail server's word and the row's, it comes again, as the same message: no other one is made.
+  // A worker killed between the mail server's answer and the row's update sends the same message again, and no other.
   const texts = (await mailsTo(service.inboxUrl, person.email)).map(({ text }) => text);
   expect(new Set(texts).size).toBe(1);
 });
 
-test('a worker that is killed while the person reads the mail: another one confirms, once', async () => {
+test('a worker is killed while the person reads the mail: another one confirms, once', async () => {
   const person = await register(service);
   const mail = await verificationMail(service, person);
   await until('the mail is noted as sent', async () => (await mailStatus(service, person)) === 'sent');
@@ -65,7 +65,7 @@ test('a worker that is killed while the person reads the mail: another one confi
   await expectOneMail(person);
 });
 
-test('without any worker a confirmation is 503 with Retry-After, and the same link works once one is back', async () => {
+test('without a worker a confirmation gets 503 with Retry-After, and the same link works once a worker is back', async () => {
   const person = await register(service);
   const mail = await verificationMail(service, person);
   await service.worker.kill('SIGKILL');
@@ -73,7 +73,7 @@ test('without any worker a confirmation is 503 with Retry-After, and the same li
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)]);
   expect(await madeFor(service, person)).toEqual(nothing);
   await service.worker.start();
-  // Temporal may hand the first, unanswered try to the new worker: then ours meets it at work, and is told to come back.
+  // Temporal may give the first, unanswered attempt to the new worker: ours then meets it and is told to try again.
   const answer = await until('the confirmation is answered', async () => {
     const tried = await confirm(service, person, mail);
     return tried.status === 503 ? null : tried;
@@ -82,14 +82,14 @@ test('without any worker a confirmation is 503 with Retry-After, and the same li
   expect(await madeFor(service, person)).toEqual(one);
 });
 
-test('everything is killed and started again: the link that was mailed before works', async () => {
+test('after everything was killed and started again, a link that was mailed before works', async () => {
   const person = await register(service);
   const mail = await verificationMail(service, person);
   await until('the mail is noted as sent', async () => (await mailStatus(service, person)) === 'sent');
   const { api, worker, temporal, postgres } = service;
   await Promise.all([api, worker, temporal, postgres].map((part) => part.kill('SIGKILL')));
   await postgres.start();
-  await temporal.start(); // one that is no dev server keeps its own rows in there
+  await temporal.start(); // Temporal on PostgreSQL keeps its own rows in there
   await Promise.all([api.start(), worker.start()]);
   await confirmed(person, mail);
   expect(await madeFor(service, person)).toEqual(one);
@@ -97,7 +97,7 @@ test('everything is killed and started again: the link that was mailed before wo
   await expectOneMail(person);
 });
 
-test('with Temporal away a registration is accepted and its mail waits; a confirmation is 503 and its link stays good', async () => {
+test('without Temporal a registration is accepted and its mail waits; a confirmation gets 503 and its link stays valid', async () => {
   const early = await register(service);
   const earlyMail = await verificationMail(service, early);
   await service.temporal.kill('SIGKILL');
@@ -124,7 +124,7 @@ test('with Temporal away a registration is accepted and its mail waits; a confir
   }
 });
 
-test('with the mail server away a registration is accepted, its mail is pending, and it comes once afterwards', async () => {
+test('without the mail server a registration is accepted, and its pending mail is sent once afterwards', async () => {
   await service.inbox.kill('SIGKILL');
   const failedBefore = failedAttempts();
   const person = await register(service); // 201

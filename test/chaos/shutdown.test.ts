@@ -25,8 +25,8 @@ afterAll(async () => {
 });
 
 /**
- * Asks a process to end, and sees how.
- * @param onceAway asks again when it has begun to, which this address shows by no longer saying yes
+ * Asks a process to end, and returns how it ended.
+ * @param onceAway asks again after it has begun to end, which this address shows by answering no more successes
  */
 async function ended(part: Part, { onceAway = '' } = {}) {
   const { pid } = part;
@@ -36,16 +36,16 @@ async function ended(part: Part, { onceAway = '' } = {}) {
     try {
       process.kill(pid, 'SIGTERM');
     } catch {
-      // it was quicker
+      // it has ended already
     }
   }
   const exit = await ending;
   return { code: exit?.code, signal: exit?.signal, left: livingIn(pid) };
 }
-/** In time, too: a process that is still there after its grace ends with another code. */
+/** Within its grace: a process that is still there afterwards exits with another code. */
 const cleanly = { code: 0, signal: null, left: [] };
 
-/** Many sign-ins at once, each hashing for a while; resolves when the api has taken all of them and answered few. */
+/** Starts many sign-ins, each hashing for a while; resolves when the api has accepted all and answered few. */
 async function startSignIns(count: number, agent?: Agent) {
   let sent = 0;
   const answers = Promise.all(
@@ -56,7 +56,7 @@ async function startSignIns(count: number, agent?: Agent) {
     ),
   );
   await until('every request was sent', () => sent === count);
-  // Connections are accepted in their order: with this answer all of the earlier ones have been.
+  // Connections are accepted in order: after this answer, all earlier ones have been.
   expect(statusOf(await call(`${service.baseUrl}/healthz`))).toBe(200);
   return async () => (await answers).map(statusOf);
 }
@@ -65,13 +65,13 @@ const allOk = (count: number) => Array.from({ length: count }, () => 200);
 describe('an api that is asked to end while it answers', () => {
   afterEach(() => service.api.start());
 
-  test('answers every request that it took, and exits cleanly', async () => {
+  test('answers every request that it accepted, and exits cleanly', async () => {
     const answers = await startSignIns(10);
     expect(await ended(service.api)).toEqual(cleanly);
     expect(await answers()).toEqual(allOk(10));
   });
 
-  test('says so first, and until load balancers have noticed answers whoever still comes, on no connection twice', async () => {
+  test('reports it first, and answers later callers until load balancers have noticed, on no connection twice', async () => {
     const ready = () => call(`${service.baseUrl}/readyz`);
     const ending = ended(service.api);
     await until('it says that it is not ready', async () => statusOf(await ready()) === 503, { everyMs: 5 });
@@ -83,7 +83,7 @@ describe('an api that is asked to end while it answers', () => {
     expect(await ending).toEqual(cleanly);
   });
 
-  test('is not kept by connections that could serve another request', async () => {
+  test('does not wait for idle connections that could carry another request', async () => {
     const agent = new Agent({ keepAlive: true });
     const answers = await startSignIns(10, agent);
     expect(await ended(service.api)).toEqual(cleanly);
@@ -91,7 +91,7 @@ describe('an api that is asked to end while it answers', () => {
     agent.destroy();
   });
 
-  test('is not kept by clients that have said nothing yet, or half of it', async () => {
+  test('does not wait for clients that have sent nothing yet, or half a request', async () => {
     const { port } = new URL(service.baseUrl);
     const lazy = ['', 'POST /v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Le'].map((text) => {
       const socket = connect(Number(port), 'localhost');
@@ -105,7 +105,7 @@ describe('an api that is asked to end while it answers', () => {
     for (const socket of lazy) socket.destroy();
   });
 
-  test('answers them all the same when it is asked twice, as npm does at Ctrl-C', async () => {
+  test('answers them even if it is asked twice, as npm does at Ctrl-C', async () => {
     const answers = await startSignIns(10);
     expect(await ended(service.api, { onceAway: `${service.baseUrl}/healthz` })).toEqual(cleanly);
     expect(await answers()).toEqual(allOk(10));
@@ -124,17 +124,17 @@ describe('a worker that is asked to end', () => {
     expect(await ended(service.worker, { onceAway })).toEqual(cleanly);
     expect(await mailStatus(service, person)).toBe('sent');
     await service.worker.start();
-    const later = await register(service); // whose mail would come after a second one of the first
+    const later = await register(service); // its mail would come after a second one for the first
     await until('the next mail is sent', async () => (await mailStatus(service, later)) === 'sent');
     expect(smtp.counts.accepted - before.accepted).toBe(2);
   });
 
-  test('while Temporal does not answer: ends in time all the same', async () => {
+  test('ends in time while Temporal does not answer', async () => {
     await service.temporal.kill('SIGSTOP');
     try {
       const { code, ...rest } = await ended(service.worker);
       expect(rest).toEqual({ signal: null, left: [] });
-      expect([0, 1]).toContain(code); // 1 says that it cut off what waited for Temporal
+      expect([0, 1]).toContain(code); // 1: it aborted what waited for Temporal
     } finally {
       await service.temporal.kill('SIGCONT');
     }

@@ -16,7 +16,7 @@ beforeAll(async () => {
   database = await newDatabase();
   proxy = await startSilentProxy(database.url);
   const url = proxy.urlOf(database.url);
-  // Bounds as short as these are met by a busy machine as well: what is to succeed is asked for until it does.
+  // A busy machine exceeds such short bounds as well: what should succeed is repeated until it does.
   const bounds = { connectWithinMs: 1_500, answerWithinMs: 1_500 };
   const db = await openDb({ url, poolSize, applicationName: 'silent', onError: () => {}, ...bounds });
   api = await startApi({ REQUEST_TIMEOUT: '10s' }, undefined, { ...database, url, db });
@@ -47,7 +47,7 @@ const refusalOf = (answer: Awaited<ReturnType<typeof list>>) => [
   answer.headers['retry-after'],
 ];
 
-test('while PostgreSQL says nothing every request is answered with 503; when it is there again, so is the service', async () => {
+test('while PostgreSQL does not answer, every request gets 503; when it answers again, so does the service', async () => {
   await served('it is served');
   await until('a role is made', async () => (await createRole('before')).statusCode !== 503);
   proxy.fallSilent();
@@ -64,7 +64,7 @@ test('while PostgreSQL says nothing every request is answered with 503; when it 
     '5',
   ]);
   for (const answer of await Promise.all(waiting)) {
-    // Who waited for the turn of a broad read comes back sooner than who waited for PostgreSQL.
+    // A request that waited for the turn of a broad read may retry sooner than one that waited for PostgreSQL.
     expect(refusalOf(answer)).toEqual([503, 'service.unavailable', expect.stringMatching(/^[15]$/)]);
   }
   await until('the connections that nothing came from are let go of', () => proxy.open() <= 2);
@@ -77,7 +77,7 @@ test('while PostgreSQL says nothing every request is answered with 503; when it 
   expect(names).toEqual(expect.arrayContaining(['before', 'afterwards']));
 });
 
-test('a change whose commit was done without an answer is not done again under its key', async () => {
+test('a change whose commit succeeded without an answer is not repeated under its key', async () => {
   await served('it is served');
   proxy.swallowAnswersTo('COMMIT');
   let tries = 0;
@@ -101,7 +101,7 @@ test('a change whose commit was done without an answer is not done again under i
   expect(await rolesNamed(`once ${tries}`)).toHaveLength(1);
 });
 
-test('a statement that waits for a lock for too long is ended by PostgreSQL itself', async () => {
+test('PostgreSQL itself ends a statement that waits too long for a lock', async () => {
   const [role] = await until('there is a role', async () => {
     await createRole('locked');
     return rolesNamed('locked');

@@ -14,8 +14,8 @@ import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
 import { aSubscription } from '../support/webhooks.js';
 
-// Worker, Temporal and receiver are processes, and the event takes the whole way: its row, the fan-out, the relay, the
-// workflow, the call.
+// Worker, Temporal and receiver are separate processes, and the event takes the whole way: its row, the fan-out, the
+// relay, the workflow, the call.
 interface Arrived {
   id: string;
   body: string;
@@ -36,7 +36,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** A subscription of an Environment of its own, whose receiver is a process of its own. */
+/** Subscribes in a new Environment, with a receiver in a separate process. */
 async function subscribed() {
   const database = { db, ownerUrl: service.ownerUrl };
   const { scope } = await aHolder(database);
@@ -78,14 +78,14 @@ const attemptsOf = (id: string) =>
     [id],
   );
 
-/** Every call was the same message, and the public library verified each. */
+/** Expects every call to be the same message, verified by the public library. */
 function expectOneMessage(arrived: Arrived[]): string {
   expect(new Set(arrived.map(({ id, body }) => `${id} ${body}`)).size).toBe(1);
   for (const { type } of arrived) expect(type).toBe('role.created');
   return arrived[0]!.id;
 }
 
-test('a worker that is killed in the middle of a call: another one calls again, with the same webhook-id and body', async () => {
+test('a worker is killed in the middle of a call: another one calls again, with the same webhook-id and body', async () => {
   const { arrived, happen } = await subscribed();
   await happen();
   await until('the first call', () => arrived.length > 0);
@@ -100,7 +100,7 @@ test('a worker that is killed in the middle of a call: another one calls again, 
   ]);
 });
 
-test('Temporal that is killed in the middle of a call: what the receiver says counts, and an event that comes meanwhile arrives afterwards', async () => {
+test("Temporal is killed in the middle of a call: the receiver's answer counts, and an event from meanwhile arrives afterwards", async () => {
   const { arrived, answer, happen } = await subscribed();
   await happen();
   await until('the first call', () => arrived.length > 0);

@@ -4,15 +4,16 @@ import { commonTokens, declareClassPlugin, PluginKind, tokens } from '@stryker-m
 import { DryRunStatus, MutantRunStatus, TestStatus } from '@stryker-mutator/api/test-runner';
 import { loadSuite } from './suite.js';
 
-/** A test that takes so much longer than without a mutant waits for what that keeps from happening. */
+/** A test that takes so much longer than without a mutant waits for something that the mutant prevents. */
 const longestOf = (usualMs) => 10_000 + 20 * usualMs;
-globalThis.__stryker__ ??= {}; // where what Stryker wrote into the code looks for the mutant in force
+globalThis.__stryker__ ??= {}; // where Stryker's instrumented code looks for the active mutant
 const setupFiles = ['test/support/conformance-setup.ts'];
 
 /**
- * Runs the tests that reach a mutant in this process, until one notices (docs/decisions/0048). What a file's tests share,
- * such as an api with its database, stays up from mutant to mutant: so whoever notices is asked again without the mutant, and
- * counts only if it is content then. Who is not gets a new set-up, and the mutant another try.
+ * Runs the tests that reach a mutant in this process, until one notices (docs/decisions/0048). What a file's tests
+ * share, such as an api with its database, stays up from mutant to mutant: so a test that notices runs again without
+ * the mutant, and counts only if it passes then. A file whose test fails then gets a new set-up, and the mutant another
+ * try.
  */
 class InProcessRunner {
   static inject = tokens(commonTokens.logger, commonTokens.options);
@@ -27,7 +28,7 @@ class InProcessRunner {
     this.files = options.tests;
   }
 
-  /** Modules stay loaded: Stryker starts a new process for what is decided while they load. */
+  /** Modules stay loaded: Stryker starts a new process for mutants of code that runs while they load. */
   capabilities() {
     return { reloadEnvironment: false };
   }
@@ -58,7 +59,7 @@ class InProcessRunner {
 
   async mutantRun({ activeMutant, testFilter, mutantActivation, hitLimit }) {
     const isStatic = mutantActivation === 'static';
-    if (isStatic) this.#context.activeMutant = activeMutant.id; // it is to be there while modules load
+    if (isStatic) this.#context.activeMutant = activeMutant.id; // active while modules load
     const suites = await this.#suitesOf(testFilter).catch((error) => ({ error }));
     if (suites.error) return { status: MutantRunStatus.Error, errorMessage: String(suites.error) };
     const asked = this.#inOrder(suites, testFilter, activeMutant.fileName);
@@ -68,8 +69,8 @@ class InProcessRunner {
       const found = await this.#ask(suite, test, { mutant: activeMutant, hitLimit, isStatic });
       if (found) return { ...found, nrOfTests };
     }
-    // What only starts under the mutant show: all files' tests from the start where nothing but set-ups reaches it, else one file's,
-    // which noticed most of this source or has most.
+    // For mutants that only a start shows: all files' tests from the start if only set-ups reach it, otherwise one
+    // file's, which noticed most of this source or has most tests.
     const raised = suites.filter((suite) => !testFilter || testFilter.includes(suite.setUpId));
     const noticed = ({ tests }) => tests.reduce((sum, { id }) => sum + this.#countOf(activeMutant.fileName, id), 0);
     const likely = raised.toSorted((a, b) => noticed(b) - noticed(a) || b.tests.length - a.tests.length);
@@ -102,7 +103,7 @@ class InProcessRunner {
       }
       await suite.tearDown();
       if (tries > 0) {
-        // From a new set-up too it failed: by the mutant, if it is content with another one.
+        // It failed from a new set-up too: because of the mutant, if it passes with another one.
         const fresh = await timed(() => suite.run(test));
         if (!fresh.error) return killed(test.id, ran);
         this.log.warn('fails without a mutant: %s: %s', test.id, fresh.error.message);
@@ -149,7 +150,7 @@ class InProcessRunner {
     return isEndless ? { ...ran, isTimeout: true, error: ran.error ?? new Error('an endless loop') } : ran;
   }
 
-  /** Those that noticed most of the same source file first, then the quickest. */
+  /** Orders tests: those that noticed most of the same source file first, then the quickest. */
   #inOrder(suites, testFilter, source) {
     const asked = suites.flatMap((suite) => suite.tests.map((test) => ({ suite, test })));
     const reaching = testFilter ? asked.filter(({ test }) => testFilter.includes(test.id)) : asked;

@@ -8,8 +8,8 @@ const mocker = new ModuleMocker(globalThis);
 let loads = 0;
 
 /**
- * The tests of a file, to be run one by one, in any order and as often as one likes: what its `beforeAll` sets up stays up
- * between them. It knows of jest what our tests use.
+ * Loads the tests of a file, to run them one by one, in any order and any number of times: what its `beforeAll` sets up
+ * stays up between them. It supports what our tests use of jest.
  * @param {string} file of the tests
  * @param {string[]} setupFiles run before it, as jest's `setupFilesAfterEnv`
  */
@@ -37,12 +37,12 @@ class Suite {
     this.setUpId = `${file}#set-up`;
   }
 
-  /** Sets up whatever is not: hooks run once, from the outside in. */
+  /** Sets up what is not set up yet: each hook runs once, outer ones first. */
   async setUp() {
     for (const { block } of this.tests) await this.#raise(block);
   }
 
-  /** @throws what the test or a hook of it throws */
+  /** @throws what the test or one of its hooks throws */
   async run({ block, fn }) {
     await this.#raise(block);
     const blocks = pathTo(block);
@@ -75,11 +75,11 @@ class Suite {
     }
   }
 
-  /** What a file finds around it while it is loaded, and tells its tests to. */
+  /** Defines the globals that a test file uses while it loads, which register its tests. */
   provideGlobals() {
     const test = (name, fn) => {
       const path = pathTo(this.#current).map((each) => each.name);
-      // By its place: a name may hold a seed, which is another one in the next process.
+      // By its position: a name may contain a seed, which differs in the next process.
       const id = `${this.file}#${this.tests.length}`;
       this.tests.push({ id, name: [...path, name].filter(Boolean).join(' '), block: this.#current, fn });
     };

@@ -21,7 +21,8 @@ const options = {
 };
 
 /**
- * A TypeScript file as JavaScript, compiled where no run before did it: what is kept is found by the file's content.
+ * Returns a TypeScript file as JavaScript, compiled unless an earlier run did so: results are cached by the file's
+ * content.
  * @param {string} path of the source
  * @returns {{ code: string, source: string, mapPath: string }}
  */
@@ -44,7 +45,7 @@ export function compiled(path) {
   return { code, source, mapPath };
 }
 
-/** Whole or not at all: several workers write the same. */
+/** Writes atomically: several workers write the same file. */
 function write(path, text) {
   const own = `${path}.${randomBytes(4).toString('hex')}`;
   writeFileSync(own, text);

@@ -4,8 +4,8 @@ import { ModuleMocker } from 'jest-mock';
 register('./hooks.js', import.meta.url);
 
 /**
- * What a test file finds around it: the process itself, with nothing in between. Modules stay loaded from one file to
- * the next; what a file changed of the process is put back.
+ * The environment of a test file: the process itself, with nothing in between. Modules stay loaded from one file to the
+ * next; what a file changed of the process is restored.
  */
 export default class Environment {
   global = globalThis;

@@ -1,2 +1,2 @@
-/** What `@jest/globals` is for a test file: evaluated for each, since jest makes them anew for each. */
+/** Replaces `@jest/globals`: evaluated for each test file, since jest creates the globals anew for each. */
 export const { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest, test } = globalThis;

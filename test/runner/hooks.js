@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { compiled } from './compiled.js';
 
-/** Node's own loader, taught that `./x.js` beside a TypeScript file is `./x.ts`, and how to compile that. */
+/** Extends Node's loader: `./x.js` beside a TypeScript file means `./x.ts`, which it compiles. */
 export function resolve(specifier, context, next) {
   if (!isSource(context.parentURL)) return next(specifier, context);
   if (specifier === '@jest/globals')
@@ -18,7 +18,7 @@ export function load(url, context, next) {
   return { format: 'module', source: measured ? code + mapIn(mapPath) : code, shortCircuit: true };
 }
 
-/** What `npm run coverage` has V8 write down is found in the sources by their maps, which it has to know. */
+/** Coverage by V8 (`npm run coverage`) is mapped to the sources, so the code needs its source maps. */
 const measured = process.env.NODE_V8_COVERAGE !== undefined;
 const mapIn = (path) => `\n//# sourceMappingURL=data:application/json;base64,${readFileSync(path).toString('base64')}`;
 

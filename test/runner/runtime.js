@@ -3,10 +3,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { compiled } from './compiled.js';
 
 const require = createRequire(import.meta.url);
-const eventHandlers = Symbol.for('EVENT_HANDLERS'); // jest-circus keeps what a file's tests do in it
+const eventHandlers = Symbol.for('EVENT_HANDLERS'); // jest-circus keeps a file's tests in the handlers
 let files = 0;
 
-/** How jest loads what a test file needs: as Node does, once a process, instead of anew for every file. */
+/** How jest loads what a test file needs: as Node does, once a process, instead of again for every file. */
 export default class Runtime {
   #mocker;
 
@@ -19,14 +19,14 @@ export default class Runtime {
     return true;
   }
 
-  /** Test files and what is set up after the environment: run for each file, unlike what they import. */
+  /** Imports test files and their set-up files, which run for each file, unlike what they import. */
   async unstable_importModule(path) {
     const url = pathToFileURL(path);
     url.searchParams.set('file', String(files));
     return import(url.href);
   }
 
-  /** jest-circus: a new one for each file, since it has the file's tests. */
+  /** Loads jest-circus: a new instance for each file, since it holds the file's tests. */
   requireInternalModule(path) {
     globalThis[eventHandlers] = undefined;
     delete require.cache[path];
@@ -37,7 +37,7 @@ export default class Runtime {
     return require(path);
   }
 
-  /** The few things of `jest` that work without its module loader. */
+  /** Provides the few functions of `jest` that work without its module loader. */
   setGlobalsForRuntime() {
     const mocker = this.#mocker;
     globalThis.jest = {
@@ -57,7 +57,7 @@ export default class Runtime {
   teardown() {}
 }
 
-/** Where the map of a compiled file is; looked up only where a stack is shown. */
+/** Maps compiled files to their source maps; looked up only when a stack is shown. */
 class SourceMaps extends Map {
   get(url) {
     const ours = /^file:.*\.ts(\?|$)/.test(url) && !url.includes('/node_modules/');

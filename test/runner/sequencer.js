@@ -5,7 +5,9 @@ import base from '@jest/test-sequencer';
 const Sequencer = base.default ?? base;
 const seconds = JSON.parse(readFileSync(new URL('./durations.json', import.meta.url), 'utf8'));
 
-/** The longest first, by what `npm run test:durations` noted, so that no worker ends up with a long one alone. */
+/**
+ * Sorts the longest files first, by what `npm run test:durations` recorded, so no worker ends with a long one alone.
+ */
 export default class LongestFirst extends Sequencer {
   sort(tests) {
     const of = ({ path, context }) => seconds[relative(context.config.rootDir, path)] ?? 10;

@@ -3,7 +3,7 @@ import { dataOf, isGone, isStatus, viaApi, type World } from '../faults/world.js
 
 export type Later = Awaited<ReturnType<typeof doLater>>;
 
-/** What is acknowledged after the moment that will be restored, and is to be lost with it. */
+/** Makes changes that are acknowledged after the moment to restore, and have to be lost with the restore. */
 export async function doLater(world: World) {
   const { client, ledger, seed } = world;
   const login = await client.decided('admin sign in', { path: '/v1/auth/login', json: seed.admin });
@@ -25,12 +25,12 @@ export async function doLater(world: World) {
   return { adminToken, identityId, successor };
 }
 
-/** Whose first refresh token was never used. */
+/** Returns the first sign-in's refresh token, which was never used. */
 const firstLogin = ({ ledger }: World): string => ledger.of('login')[0]?.refreshToken ?? '';
 
 /**
- * What was given out afterwards is nothing now. (What was taken back afterwards counts again: of the token that was refreshed and the
- * key that was deleted the ledger says that they work.)
+ * Checks that what was issued after the moment is invalid now. What was revoked after it is valid again: the ledger
+ * says that the token that was refreshed and the key that was deleted work.
  */
 export async function laterIsGone(world: World, { adminToken, identityId, successor }: Later): Promise<void> {
   const { client, seed } = world;

@@ -4,12 +4,12 @@ import { asOwner } from '../../support/database.js';
 import type { Part } from '../../support/parts.js';
 import { until } from '../../support/until.js';
 
-/** A PostgreSQL server of this machine that keeps what it needs to be as it was at any moment since its base backup. */
+/** A PostgreSQL server of this machine that archives what a restore to any moment since its base backup needs. */
 export type Archive = Awaited<ReturnType<typeof startArchiving>>;
 
 /**
- * Has a server archive its log as it is written (PostgreSQL manual, "Continuous Archiving and Point-in-Time Recovery"); restarts it.
- * It takes a superuser and the server's files, and no other program.
+ * Makes a server archive its log continuously (PostgreSQL manual, "Continuous Archiving and Point-in-Time Recovery");
+ * restarts it. Needs a superuser and the server's files, but no other program.
  */
 export async function startArchiving(ownerUrl: string, postgres: Part) {
   const query = <Row>(text: string) => asOwner(async (client) => (await client.query(text)).rows as Row[], ownerUrl);
@@ -32,7 +32,7 @@ export async function startArchiving(ownerUrl: string, postgres: Part) {
   };
 
   return {
-    /** Copies the files while the server writes them; its log makes them whole. */
+    /** Copies the files while the server writes them; replaying the log makes the copy consistent. */
     async backUp(): Promise<void> {
       await asOwner(async (client) => {
         await client.query(`select pg_backup_start('drill', true)`);
@@ -42,23 +42,23 @@ export async function startArchiving(ownerUrl: string, postgres: Part) {
       }, ownerUrl);
     },
 
-    /** The server's clock. */
+    /** Returns the time of the server's clock. */
     async now(): Promise<string> {
       const [row] = await query<{ now: string }>('select clock_timestamp()::text as now');
       return row?.now as string;
     },
 
-    /** Waits until everything that was written so far is in the archive. */
+    /** Waits until everything written so far is in the archive. */
     async flushed(): Promise<void> {
       const [last] = await query<{ file: string }>('select pg_walfile_name(pg_current_wal_lsn()) as file');
       await query('select pg_switch_wal()');
       await until('the log is archived', async () => (await readdir(log)).includes(last?.file as string));
     },
 
-    /** Removes the server's files, for good. It has to be dead. */
+    /** Removes the server's files for good. The server must be dead. */
     lose: () => rm(data, { recursive: true }),
 
-    /** Puts the backup in their place, and starts the server as it was at a moment. */
+    /** Restores the backup, and starts the server with its state at a moment. */
     async restore(moment: string): Promise<void> {
       await copyTree(base, data);
       await give(join(data, 'recovery.signal'), '');
@@ -77,11 +77,11 @@ export async function startArchiving(ownerUrl: string, postgres: Part) {
   };
 }
 
-/** What a base backup leaves out: the log, which is archived, and what is of the process that runs. */
+/** Whether a base backup leaves a file out: the log, which is archived, and files of the running process. */
 const isLeftOut = (path: string) =>
   /^\/(postmaster\.(pid|opts)|(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_stat_tmp)\/.+)$/.test(path);
 
-/** A folder with owners and rights, without what vanishes meanwhile. */
+/** Copies a folder with owners and permissions, except for files that vanish meanwhile. */
 async function copyTree(from: string, to: string, path = ''): Promise<void> {
   const { uid, gid, mode } = await stat(from + path);
   await mkdir(to + path, { recursive: true });

@@ -20,7 +20,7 @@ import { doLater, laterIsGone } from './after-the-moment.js';
 import { type Archive, startArchiving } from './archive.js';
 
 export interface DrillOptions {
-  /** How long there is load before the backup, and again after it, in milliseconds. */
+  /** Milliseconds of load before the backup, and again after it. */
   loadMs: number;
   say(line: string): void;
 }
@@ -28,16 +28,16 @@ export interface DrillOptions {
 export interface DrillRun {
   acknowledged: [Kind, number][];
   looked: [what: string, count: number][];
-  /** From the loss until PostgreSQL was there again, and until api and worker were ready; in milliseconds. */
+  /** Milliseconds from the loss until PostgreSQL ran again, and until api and worker were ready. */
   restoredMs: number;
   readyMs: number;
-  /** What a process with wrong master keys says. */
+  /** The output of a process with wrong master keys. */
   refusal: string;
-  /** What must not be. Empty: all is well. */
+  /** Findings of what is wrong. Empty: all is well. */
   findings: string[];
 }
 
-/** A receiver may refuse for as long as all of this takes on a slow machine. */
+/** Lets a receiver refuse for as long as all of this takes on a slow machine. */
 const patientSchedule = Array.from({ length: 300 }, () => '3s').join();
 
 interface Place {
@@ -49,8 +49,8 @@ interface Place {
 }
 
 /**
- * Loses PostgreSQL's files and all of Temporal under a service that was at work, restores PostgreSQL to a moment before, and looks
- * whether everything that was acknowledged until then is there and goes on, and nothing of what came later.
+ * Deletes PostgreSQL's files and all of Temporal under a busy service, restores PostgreSQL to a moment before, and
+ * checks that everything acknowledged until then is there and continues, and nothing acknowledged later.
  */
 export async function runDrill(options: DrillOptions): Promise<DrillRun> {
   const stops: (() => Promise<unknown>)[] = [];
@@ -115,7 +115,7 @@ async function loseAndRestore(place: Place): Promise<DrillRun> {
   }
 }
 
-/** Ends everything at once, and brings it back from the archive. */
+/** Kills everything at once, and restores it from the archive. */
 async function restore({ around, fleet, archive, options: { say } }: Place, moment: string) {
   const { postgres, temporal, settings } = around;
   const processes = fleet.members.map(({ part }) => part);
@@ -142,8 +142,8 @@ async function restore({ around, fleet, archive, options: { say } }: Place, mome
 }
 
 /**
- * The reconciler runs every five minutes, and when a worker comes, over rows that are older than a minute; here it is asked more often, so
- * that nobody has to wait.
+ * Runs the reconciler more often than in production, where it runs every five minutes and at a worker's start, over
+ * rows older than a minute: the drill does not have to wait that long.
  */
 function healedBy(address: string) {
   let isOver = false;
@@ -160,7 +160,7 @@ function healedBy(address: string) {
   };
 }
 
-/** A receiver that refuses three messages until it relents, so that they are on their way over the restore. */
+/** Starts a receiver that refuses three messages until told to accept, so that they are pending across the restore. */
 async function startRefusing(world: Running) {
   let isRefusing = true;
   const taken: string[] = [];

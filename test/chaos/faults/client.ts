@@ -8,13 +8,13 @@ export interface Request {
   headers?: Record<string, string>;
   json?: object;
   form?: Record<string, string>;
-  /** The same with every repetition. */
+  /** Sent with every repetition. */
   idempotencyKey?: string;
 }
 
 export interface Attempt {
   name: string;
-  /** Since the epoch. */
+  /** Milliseconds since the epoch. */
   startedAt: number;
   ms: number;
   status: number | string;
@@ -23,17 +23,17 @@ export interface Attempt {
 export interface Decided {
   status: number;
   body: string;
-  /** Whether an attempt before it may have been carried out without our being told. */
+  /** Whether an earlier attempt may have taken effect without an answer. */
   isAmbiguous: boolean;
-  /** Milliseconds from the first such attempt's end until the beginning of the one that was answered. */
+  /** Milliseconds from the end of the first such attempt to the start of the answered one. */
   inDoubtMs: number;
 }
 
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * A caller behind a load balancer: each attempt goes to another api, and one that was not answered, or answered with 503, is
- * made again with the same key until there is a decision.
+ * Returns a caller behind a load balancer: each attempt goes to another api, and one without an answer, or with 503, is
+ * repeated with the same key until there is a decision.
  */
 export function createClient(origins: readonly string[]) {
   const attempts: Attempt[] = [];
@@ -56,10 +56,10 @@ export function createClient(origins: readonly string[]) {
 
   return {
     attempts,
-    /** What is wrong whatever was asked. */
+    /** Answers that are wrong whatever was requested. */
     wrong,
     attempt,
-    /** @returns null where it is all over before there is a decision */
+    /** @returns null if the run ends before there is a decision */
     async decided(name: string, request: Request): Promise<Decided | null> {
       let doubtSince: number | null = null;
       while (!isOver) {
@@ -70,13 +70,13 @@ export function createClient(origins: readonly string[]) {
           const inDoubtMs = doubtSince === null ? 0 : at - doubtSince;
           return { status, body, isAmbiguous: doubtSince !== null, inDoubtMs };
         }
-        // Nobody listened: then nothing was begun.
+        // A refused connection means that nothing was begun.
         if (statusOf(outcome) !== 'ECONNREFUSED') doubtSince ??= Date.now();
         await sleep(250);
       }
       return null;
     },
-    /** Whatever is not decided yet is tried no more. @returns what takes that back */
+    /** Stops repeating what has no decision yet. @returns what undoes that */
     giveUp(): () => void {
       isOver = true;
       return () => {

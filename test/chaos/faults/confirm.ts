@@ -2,13 +2,14 @@ import type { Client, Decided } from './client.js';
 
 interface Registered {
   password: string;
-  /** Of the mailed link. */
+  /** The token of the mailed link. */
   token: string;
 }
 
 /**
- * Confirms a registration as a program does that has no cookies: it sends the password once it is asked for it. A version that knows no
- * passwords there refuses them as an unknown field, and whoever asks next may be the other one: while both serve, it takes some tries.
+ * Confirms a registration as a program without cookies does: it sends the password once asked. A version without
+ * passwords there refuses them as an unknown field, and the next answer may come from the other version: while both
+ * serve, it takes some attempts.
  */
 export async function confirmLink(client: Client, { token, password }: Registered): Promise<Decided | null> {
   let json: Record<string, string> = { token };

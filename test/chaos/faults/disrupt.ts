@@ -5,14 +5,14 @@ import type { Service } from '../../support/service.js';
 import type { Fault, PartName } from './plan.js';
 import type { TemporalWatch } from './temporal-watch.js';
 
-/** What a fault was in fact; times are milliseconds since the load began. */
+/** A fault as it really happened; times are milliseconds since the load began. */
 export interface Disruption extends Fault {
-  /** From then on something was gone, and until then. */
+  /** The time during which something was down. */
   fromMs: number;
   untilMs: number;
 }
 
-/** In the order in which they can be started: nothing starts without its database. */
+/** In the order in which they can start: nothing starts without its database. */
 const order: readonly PartName[] = ['PostgreSQL', 'Temporal', 'api 1', 'api 2', 'worker 1', 'worker 2'];
 
 export const partsOf = ({ apis, workers, temporal, postgres }: Service): Record<PartName, Part> => ({
@@ -26,7 +26,7 @@ export const partsOf = ({ apis, workers, temporal, postgres }: Service): Record<
 
 /**
  * Carries out a plan; afterwards everything runs.
- * @param say told of each fault as it begins
+ * @param say called with each fault as it begins
  */
 export async function disrupt(
   service: Service,
@@ -64,7 +64,7 @@ async function killed(parts: Part[], downMs: number): Promise<void> {
   for (const part of parts) await part.start();
 }
 
-/** PostgreSQL is many processes: those that exist now stand still, and its first one makes no more. */
+/** Halts all of PostgreSQL's processes; its postmaster, halted as well, starts no more. */
 async function halted(pids: number[], downMs: number): Promise<void> {
   const signal = (all: number[], name: NodeJS.Signals) => {
     for (const pid of all) {

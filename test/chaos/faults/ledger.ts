@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 
-/** What the service has acknowledged, by kind; what is in it has to be so when the faults are over. */
+/** What the service has acknowledged, by kind; it must be true when the faults are over. */
 export interface Acknowledged {
   registration: { email: string; password: string };
   identity: { id: string; email: string };
@@ -25,7 +25,7 @@ type Line = { [K in Kind]: { at: string; kind: K; what: Acknowledged[K] } }[Kind
 
 export type Ledger = ReturnType<typeof openLedger>;
 
-/** A file with a line for each acknowledgement, written before anything else is asked. */
+/** Opens a file with a line for each acknowledgement, written before the next request. */
 export function openLedger(path: string) {
   const read = (): Line[] =>
     readFileSync(path, 'utf8')

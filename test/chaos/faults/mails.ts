@@ -1,4 +1,4 @@
-/** The token of the link in a mail as it came, whose text is quoted-printable. */
+/** Returns the token of the link in a raw mail, whose text is quoted-printable. */
 export function linkTokenIn(raw: string): string {
   const text = raw.replace(/=\r?\n/g, '').replaceAll('=3D', '=');
   const [, token] = /[?&]token=([\w-]+)/.exec(text) ?? [];

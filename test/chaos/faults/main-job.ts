@@ -8,20 +8,21 @@ import { newKey, type Request } from './client.js';
 import { linkTokenIn } from './mails.js';
 import type { World } from './world.js';
 
-/** What the customer has in the end. */
+/** What the customer ends up with. */
 interface Customer {
   token: string;
   /** The path of their development Environment in the Portal. */
   environment: string;
 }
 
-/** Asks one api after the other, until there is the answer that is expected. @returns its `data` */
+/** Asks the apis in turn until one gives the expected answer. @returns its `data` */
 type Ask = (what: string, request: Request, status?: number) => Promise<Record<string, unknown>>;
 
 /**
- * What Gatehouse is for, from nothing to a webhook, by one customer whose requests go to one api and then to the other: a
- * registration, its mail and link, an Account, a node, a role and a person in it, that person's sign-in by a stock client,
- * the decision about them, and what the customer's receiver is told. In the middle of it one api and one worker are killed.
+ * Does Gatehouse's main job from nothing to a webhook, for one customer whose requests alternate between the apis: a
+ * registration, its mail and link, an Account, a node, a role and a person in it, that person's sign-in by a stock
+ * client, the decision about them, and the events at the customer's receiver. Half-way, one api and one worker are
+ * killed.
  */
 export async function doTheMainJob(world: World): Promise<void> {
   const { service, receiver } = world;
@@ -76,7 +77,7 @@ async function becomeCustomer({ mails }: World, ask: Ask): Promise<Customer> {
   return { token: token as string, environment: `${account}/applications/shop/environments/development` };
 }
 
-/** Signs a person in by a client library that knows nothing of Gatehouse. @returns who it says that they are */
+/** Signs a person in with a client library that knows nothing of Gatehouse. @returns the claims that it got */
 async function signIn({ service }: World, clientId: string, person: { email: string; password: string }) {
   const send = spread(service.apis.map(({ healthUrl }) => healthUrl));
   const config = await oidc.discovery(new URL(service.baseUrl), clientId, {}, oidc.None(), {
@@ -100,7 +101,7 @@ async function signIn({ service }: World, clientId: string, person: { email: str
   return (await oidc.authorizationCodeGrant(config, new URL(back.url), checks)).claims()?.sub;
 }
 
-/** As a load balancer: each request goes to the next api, or to the one after it where nobody listens. */
+/** Distributes requests like a load balancer: to the next api, or to the one after it if nothing listens. */
 function spread(origins: readonly string[]) {
   let turn = 0;
   return async (url: string | URL, init?: RequestInit): Promise<Response> => {

@@ -3,25 +3,25 @@ import { createRandom } from '../../support/random.js';
 export const partNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'Temporal', 'PostgreSQL'] as const;
 export type PartName = (typeof partNames)[number];
 
-/** What happens to parts of the service, and for how long they are gone. Times are in milliseconds. */
+/** A fault: the parts that fail, and for how long. Times are in milliseconds. */
 export interface Fault {
   parts: PartName[];
   signal: 'SIGKILL' | 'SIGSTOP';
-  /** Of peace before it. */
+  /** The pause before it. */
   afterMs: number;
-  /** Until what was killed is started, and what was stopped goes on. */
+  /** Until a killed part is started, or a halted one continued. */
   downMs: number;
 }
 
 export interface PlanOptions {
   seed: number;
-  /** About how long all of it takes. */
+  /** About how long the whole plan takes. */
   ms: number;
-  /** How long a part stands still. */
+  /** How long a part is halted. */
   stopMs: number;
 }
 
-/** Kills and halts in an order that the seed decides: every part once, in any order, and then again until the time is over. */
+/** Returns kills and halts in an order that the seed decides: every part once, then more until the time is over. */
 export function planOf({ seed, ms, stopMs }: PlanOptions): Fault[] {
   const random = createRandom(seed);
   const plan: Fault[] = [];

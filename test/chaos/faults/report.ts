@@ -2,7 +2,7 @@ import { percentile } from '../../../bench/percentile.js';
 import type { Attempt } from './client.js';
 import type { FaultsRun } from './run.js';
 
-/** The run as a person reads it, in Markdown. */
+/** Returns a report of the run in Markdown. */
 export function reportOf(run: FaultsRun): string {
   const { seed, plan, acknowledged, looked, findings, ended, attempts, loadMs, settledMs } = run;
   return [

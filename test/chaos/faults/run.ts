@@ -13,9 +13,9 @@ import { startWitnesses } from './witnesses.js';
 
 export interface RunOptions {
   seed: number;
-  /** How long faults go on, in milliseconds. */
+  /** How long the faults go on, in milliseconds. */
   ms: number;
-  /** How long a part stands still that is stopped. */
+  /** How long a part is halted. */
   stopMs: number;
   say(line: string): void;
 }
@@ -25,24 +25,24 @@ export interface FaultsRun {
   plan: Disruption[];
   attempts: Attempt[];
   acknowledged: [Kind, number][];
-  /** What was looked at afterwards, with how many of it there were. */
+  /** What was checked afterwards, and how many of it. */
   looked: [what: string, count: number][];
-  /** What must not be. Empty: all is well. */
+  /** Findings of what is wrong. Empty: all is well. */
   findings: string[];
-  /** Families of refresh tokens that an outage longer than their window has ended. */
+  /** Families of refresh tokens that ended because an outage was longer than their window. */
   ended: string[];
   loadMs: number;
   settledMs: number;
 }
 
-/** Starts the whole service, puts it under load, breaks it as the seed says, mends it, and looks at what became of everything. */
+/** Starts the whole service, breaks it under load as the seed decides, lets it recover, and checks everything. */
 export async function runFaults(options: RunOptions): Promise<FaultsRun> {
   const stops: (() => Promise<unknown>)[] = [];
   try {
     const witnesses = await startWitnesses(options.seed);
     stops.push(witnesses.stop);
     options.say('starting PostgreSQL, Temporal, two apis and two workers');
-    // In a run of some length invites expire meanwhile, by a timer that has to outlive all of it.
+    // In a longer run invites expire meanwhile, by a timer that has to survive all faults.
     const asInProduction = { REQUEST_TIMEOUT: '25s' };
     const env = { ...witnesses.env, ...asInProduction, INVITE_TTL: options.ms >= 60_000 ? '90s' : '7d' };
     const service = await startService({ ownPostgres: true, keepHistories: true, copies: 2, env });

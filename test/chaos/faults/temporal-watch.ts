@@ -5,15 +5,15 @@ import type { Service } from '../../support/service.js';
 export type TemporalWatch = ReturnType<typeof watchTemporal>;
 
 /**
- * The dev server's SQLite can answer `interrupted` to everything after statements of it were given up while it stood still, and
- * goes on so until the server is started anew, which an orchestrator would do. A Temporal on PostgreSQL has
- * no such state, and is looked at all the same.
+ * Restarts the dev server, as an orchestrator would, when its SQLite answers `interrupted` to everything: it can do so
+ * for good after statements were abandoned while it was halted. Temporal on PostgreSQL cannot get into that state, but
+ * is watched too.
  */
 export function watchTemporal({ temporal, temporalAddress: address }: Service, say: (line: string) => void) {
   let restarts = 0;
   let isStopped = false;
   let busy = Promise.resolve();
-  /** One after the other: nobody starts what somebody else is killing. */
+  /** Runs one piece of work at a time: nothing starts a server that something else is killing. */
   const exclusively = (work: () => Promise<void>): Promise<void> => {
     busy = busy.then(work, work);
     return busy;

@@ -14,14 +14,14 @@ import type { Witnesses } from './witnesses.js';
 import { subscribedTypes, type World } from './world.js';
 
 export type Running = World & {
-  /** What was written down as what must not be. */
+  /** Recorded findings of what is wrong. */
   findings: string[];
   end(): void;
 };
 
 /**
- * Somebody signed in and a subscription, to begin with.
- * @param origins of the apis that the load balancer knows; it is read at each request
+ * Returns a world with a signed-in administrator and a subscription to start from.
+ * @param origins of the apis that the load balancer knows; read at each request
  */
 export async function worldOf(
   service: Service,
@@ -64,7 +64,7 @@ export async function worldOf(
   };
 }
 
-/** Looks every second what waits for Temporal; where nobody can say, it is as it was. */
+/** Checks every second how much waits for Temporal; keeps the last value while the database cannot answer. */
 function backlogOf({ ownerUrl }: Service, isOver: () => boolean): () => boolean {
   let waiting = 0;
   void (async () => {
@@ -78,12 +78,12 @@ function backlogOf({ ownerUrl }: Service, isOver: () => boolean): () => boolean 
 const backlog = `select (select count(*) from outbox) + (select count(*) from emails where status = 'pending')
   + (select count(*) from webhook_deliveries where status = 'pending') as count`;
 
-/** A load that has been stopped gets this long for what it has begun: longer than a key stays taken whose request died. */
+/** How long a stopped load may take to finish: longer than a key stays taken after its request's process died. */
 const finishWithinMs = 120_000;
 
 /**
- * Has callers at work until `meanwhile` is over, and waits for what they have begun.
- * @returns who followed the change feed, and for how many milliseconds there was load
+ * Runs the callers until `meanwhile` is over, and waits for what they have begun.
+ * @returns the follower of the change feed, and for how many milliseconds there was load
  */
 export async function underLoad(world: Running, meanwhile: () => Promise<void>) {
   const { client } = world;
@@ -132,6 +132,6 @@ async function healed({ apis, workers }: Service): Promise<void> {
   }
 }
 
-/** What a process says that has met what it has no answer for. */
+/** Returns the lines of a process that report an unexpected error. */
 export const unexpectedErrors = (lines: readonly string[]): string[] =>
   lines.filter((line) => line.includes('unexpected error')).map((line) => line.slice(0, 600));

@@ -9,19 +9,19 @@ import { openLedger } from './ledger.js';
 import type { World } from './world.js';
 
 export type Witnesses = Pick<World, 'ledger' | 'mails' | 'dns' | 'receiver' | 'random'> & {
-  /** Settings of api and worker that lead them to these, and have them try again within seconds. */
+  /** Settings that direct api and worker to these, with retries within seconds. */
   env: Record<string, string>;
   stop(): Promise<void>;
 };
 
-/** Everybody outside who sees what the service does, and the ledger of what it said. */
+/** Starts everything outside that sees what the service does, and the ledger of what it acknowledged. */
 export async function startWitnesses(seed: number): Promise<Witnesses> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-faults-'));
   const random = createRandom(seed);
   const [mails, dns, receiver] = await Promise.all([
     startMailSink(),
     startDnsServer(),
-    // One call in six is refused, so that there are retries as well.
+    // Refuses one call in six, so that there are retries as well.
     startReceiver((_message, _before, response) => response.writeHead(random.next() < 1 / 6 ? 503 : 204).end()),
   ]);
   return {

@@ -7,7 +7,7 @@ import type { startReceiver } from '../../support/webhooks.js';
 import { type Client, type Decided, newKey, type Request } from './client.js';
 import type { Ledger } from './ledger.js';
 
-/** What the load, and who looks at what it left, has at hand. */
+/** What the load and the checks after it work with. */
 export interface World {
   service: Service;
   seed: Seed;
@@ -17,35 +17,35 @@ export interface World {
   mails: Awaited<ReturnType<typeof startMailSink>>;
   dns: TestDnsServer;
   receiver: Awaited<ReturnType<typeof startReceiver>>;
-  /** An access token of the Account's owner, which lasts for minutes, and since when. */
+  /** An access token of the Account's owner, which is valid for minutes, and when it was issued. */
   admin: { token: string; since: number };
-  /** Families of refresh tokens that ended because an answer was lost for longer than a spent token answers. */
+  /** Families of refresh tokens that ended because a lost answer was not requested again in time. */
   ended: string[];
-  /** Writes down what must not be. */
+  /** Records a finding of what is wrong. */
   find(what: string): void;
   isOver(): boolean;
-  /** Whether more waits for Temporal than it does in some seconds: then nothing is added to that. */
+  /** Whether more waits for Temporal than it does in some seconds: the load then adds nothing. */
   isBehind(): boolean;
 }
 
-/** What the main receiver is told of: each happens once to a resource. */
+/** The event types of the main receiver: each happens once to a resource. */
 export const subscribedTypes = ['identity.created', 'role.created', 'role_assignment.created'];
 
-/** One caller of the load, which begins again and again until it is over. */
+/** A caller of the load, which repeats its step until the run is over. */
 export interface Actor {
   name: string;
-  /** Pause between two steps. */
+  /** The pause between two steps. */
   everyMs: number;
   /** Whether each step gives Temporal work. */
   isDurable?: boolean;
   step(): Promise<void>;
 }
 
-/** With the API key of the Environment. A write has an `Idempotency-Key`, unless it is told to have none. */
+/** Calls with the API key of the Environment. A write gets an `Idempotency-Key`, unless it says to have none. */
 export const viaApi = ({ client, seed }: World, name: string, request: Request): Promise<Decided | null> =>
   client.decided(name, withKey({ ...request, path: `/api/v1${request.path}`, headers: { 'x-api-key': seed.apiKey } }));
 
-/** As the Account's owner. */
+/** Calls as the Account's owner. */
 export async function viaPortal(world: World, name: string, request: Request): Promise<Decided | null> {
   const { client, seed, admin } = world;
   if (Date.now() - admin.since > renewedAfterMs) {
@@ -59,7 +59,7 @@ export async function viaPortal(world: World, name: string, request: Request): P
   return client.decided(name, withKey({ ...request, path, headers }));
 }
 
-/** On a slow machine a run takes longer than an access token lasts. */
+/** Renews the access token: on a slow machine a run takes longer than a token is valid. */
 const renewedAfterMs = 120_000;
 
 const withKey = (request: Request): Request => {
@@ -67,7 +67,7 @@ const withKey = (request: Request): Request => {
   return isWrite ? { idempotencyKey: newKey(), ...request } : request;
 };
 
-/** The `data` of an answer, or null where there was no decision, or another one, which is written down. */
+/** Returns the `data` of an answer; null if there was no decision, or another one, which is recorded. */
 export function dataOf<T>(world: Pick<World, 'find'>, what: string, decided: Decided | null, status: number): T | null {
   if (!isStatus(world, what, decided, status)) return null;
   return (JSON.parse((decided as Decided).body) as { data: T }).data;
@@ -86,11 +86,11 @@ export function isStatus(
   return false;
 }
 
-/** Something was done for it by an attempt whose answer was lost with a process; what, only the events say. */
+/** Whether an attempt whose answer was lost with its process took effect; only the events say what it did. */
 const isAnswerLost = ({ isAmbiguous, status, body }: Decided): boolean =>
   isAmbiguous && status === 409 && body.includes('idempotency.answer_lost');
 
-/** Whether what there was is there no more: as answered, or as an attempt without an answer has left it. */
+/** Whether something was deleted: by this attempt, or by an earlier one without an answer. */
 export function isGone(world: Pick<World, 'find'>, what: string, decided: Decided | null, status = 204): boolean {
   if (decided && (isAnswerLost(decided) || (decided.isAmbiguous && decided.status === 404))) return true;
   return isStatus(world, what, decided, status);

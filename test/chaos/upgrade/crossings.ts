@@ -18,7 +18,7 @@ export function createCrossings(world: World) {
   let count = 0;
 
   return {
-    /** Registers somebody up to their mail, and invites somebody. */
+    /** Registers a person up to their mail, and invites another. */
     async begin(): Promise<Begun | null> {
       const n = ++count;
       const person = { email: `crossing-${n}@chaos.example`, password: `long enough ${newKey()}` };
@@ -35,7 +35,7 @@ export function createCrossings(world: World) {
       return { person, token: linkTokenIn(mail.raw), inviteId };
     },
 
-    /** Follows the link of the mail, and takes the invite back. */
+    /** Follows the link of the mail, and revokes the invite. */
     async end(begun: Begun | null): Promise<void> {
       if (!begun) return;
       const { person, token, inviteId } = begun;
@@ -50,7 +50,7 @@ export function createCrossings(world: World) {
   };
 }
 
-/** How many workflows of a kind one version began, and the other went on with. */
+/** How many workflows of a kind one version began and the other continued. */
 export interface Crossed {
   kind: string;
   toNew: number;
@@ -58,7 +58,7 @@ export interface Crossed {
 }
 
 /**
- * Reads in all histories who worked on them.
+ * Reads in all histories which workers processed them.
  * @param versionOf the version of a worker's process, by its id
  */
 export async function crossedWorkflows(

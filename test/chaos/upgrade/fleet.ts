@@ -12,22 +12,22 @@ export interface Member {
   part: StoppablePart;
 }
 
-/** Time for a load balancer to send nobody to an api any more that is about to end, in milliseconds. */
+/** Milliseconds for a load balancer to stop sending requests to an api that is about to end. */
 const drainedWithinMs = 1_000;
 
 export type Fleet = ReturnType<typeof createFleet>;
 
 /**
- * Apis and workers of two versions, which come and go as an orchestrator has them.
- * @param find told of one that does not end as it should
+ * Manages apis and workers of two versions, which come and go as with an orchestrator.
+ * @param find called with a process that does not end as it should
  */
 export function createFleet({ settings, stopped }: Surroundings, find: (what: string) => void) {
   const members: Member[] = [];
-  /** Of the apis that the load balancer knows. */
+  /** Origins of the apis that the load balancer knows. */
   const origins: string[] = [];
-  /** Which version a process was of, by its id. */
+  /** The version of each process, by its id. */
   const versionOf = new Map<number, Version['name']>();
-  /** What those said that are gone. */
+  /** Output of ended processes. */
   const lines: string[] = [];
 
   return {
@@ -37,7 +37,7 @@ export function createFleet({ settings, stopped }: Surroundings, find: (what: st
     lines: (): string[] => [...lines, ...members.flatMap(({ part }) => part.lines)],
     parts: (role: Role): StoppablePart[] => members.filter((one) => one.role === role).map(({ part }) => part),
 
-    /** Starts one, and sends it work once it is ready. */
+    /** Starts a process, and sends it work once it is ready. */
     async add(role: Role, { name: version, root }: Version): Promise<void> {
       const part = stopped(
         role === 'api'
@@ -49,7 +49,7 @@ export function createFleet({ settings, stopped }: Surroundings, find: (what: st
       if (role === 'api') origins.push(part.healthUrl);
     },
 
-    /** Takes the oldest of them away as an orchestrator does: no new work, then SIGTERM. */
+    /** Removes the oldest process as an orchestrator does: no new work, then SIGTERM. */
     async remove(role: Role, { name: version }: Version): Promise<void> {
       const member = members.find((one) => one.role === role && one.version === version);
       if (!member) throw new Error(`There is no ${version} ${role} to take away`);
@@ -66,7 +66,7 @@ export function createFleet({ settings, stopped }: Surroundings, find: (what: st
   };
 }
 
-/** The processes that there are at the time of asking. */
+/** Returns the current processes. */
 export const serviceOf = (around: Surroundings, fleet: Fleet): Service => ({
   ...around,
   get api() {

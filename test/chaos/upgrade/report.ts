@@ -2,7 +2,7 @@ import { percentile } from '../../../bench/percentile.js';
 import { table } from '../faults/report.js';
 import type { UpgradeRun } from './run.js';
 
-/** The run as a person reads it, in Markdown. */
+/** Returns a report of the run in Markdown. */
 export function reportOf({ from, migrations, phases, attempts, acknowledged, looked, crossed, findings }: UpgradeRun) {
   return [
     `From ${from.title} over ${migrations.length} migrations: ${migrations.join(', ') || 'none'}.`,

@@ -13,12 +13,12 @@ import { migrateWith, seedWith, type Version } from './versions.js';
 export interface UpgradeOptions {
   from: Version;
   to: Version;
-  /** How long each phase goes on, in milliseconds. */
+  /** How long each phase takes, in milliseconds. */
   phaseMs: number;
   say(line: string): void;
 }
 
-/** Who served when; moments since the epoch. */
+/** Which versions served when; times since the epoch. */
 export interface Phase {
   title: string;
   from: number;
@@ -33,13 +33,13 @@ export interface UpgradeRun {
   acknowledged: [Kind, number][];
   looked: [what: string, count: number][];
   crossed: Crossed[];
-  /** What must not be. Empty: all is well. */
+  /** Findings of what is wrong. Empty: all is well. */
   findings: string[];
 }
 
 /**
- * Upgrades a service under load to another version and its schema, takes the processes back to the old version on that schema, and
- * forward again; then looks at what became of everything that was acknowledged on the way.
+ * Upgrades a service under load to another version and its schema, returns the processes to the old version on that
+ * schema, and upgrades them again; then checks everything that was acknowledged on the way.
  */
 export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
   const { from, say } = options;
@@ -48,7 +48,8 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
     const witnesses = await startWitnesses(11);
     stops.push(witnesses.stop);
     say('starting PostgreSQL, Temporal, two apis and two workers of the version before');
-    // Claims that wait are looked at all along, by more and more workflows: rarely enough for however long all of it takes.
+    // Waiting claims are checked all the time, by more and more workflows: seldom enough for however long the run
+    // takes.
     const env = { ...witnesses.env, DOMAIN_POLL_SCHEDULE: '600x10s' };
     const around = await startSurroundings({ ownPostgres: true, keepHistories: true, env });
     stops.push(around.stop);
@@ -67,7 +68,9 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
   }
 }
 
-/** On a busy machine the dev server's SQLite can answer `interrupted` for good, and then nothing goes on, whatever the version. */
+/**
+ * On a busy machine the dev server's SQLite may answer `interrupted` for good: then nothing continues, in any version.
+ */
 const temporalFailed = (cause: Error) =>
   new Error("Temporal's dev server has lost its database, which says nothing of either version: run the drill again", {
     cause,
@@ -101,11 +104,11 @@ async function upgradeUnderLoad({ world, around, fleet }: Place, options: Upgrad
   };
 }
 
-/** What an upgrade asks for beyond what faults do: everybody is answered, at the first attempt, and no process is left behind. */
+/** Checks what an upgrade promises beyond faults: every first attempt is answered, and no process is left. */
 function notAsPromised(attempts: readonly Attempt[], crossed: readonly Crossed[]): string[] {
   const counts = new Map<string, number>();
   for (const { name, status } of attempts) {
-    // A worker that is late on a busy machine is told as 503 to who confirms; the report counts it.
+    // A worker that is late on a busy machine causes a 503 for a confirmation; the report counts those.
     if (typeof status === 'number' && (status !== 503 || name === 'confirm')) continue;
     counts.set(`${name}: ${status}`, (counts.get(`${name}: ${status}`) ?? 0) + 1);
   }
@@ -116,7 +119,7 @@ function notAsPromised(attempts: readonly Attempt[], crossed: readonly Crossed[]
   return refused;
 }
 
-/** Carries out the steps; each phase is handed on when it is over. */
+/** Carries out the steps; yields each phase when it is over. */
 async function* passed(
   { from, to, phaseMs, say }: UpgradeOptions,
   { world, around, fleet, migrations }: Place & { migrations: string[] },

@@ -16,7 +16,7 @@ export interface Version {
   name: 'old' | 'new';
   /** Its folder. */
   root: string;
-  /** What it is called in the report. */
+  /** Its name in the report. */
   title: string;
 }
 
@@ -24,8 +24,8 @@ const migrationsFolder = 'entities/migrations';
 const isMigration = (name: string) => /^\d+-.+\.ts$/.test(name);
 
 /**
- * The last commit that knows fewer migrations than what is here.
- * @throws Error where the history does not go back that far: a shallow clone, or no repository
+ * Returns the last commit with fewer migrations than here.
+ * @throws Error if the history does not go back that far: a shallow clone, or no repository
  */
 export async function previousCommit(): Promise<string> {
   const here = (await readdir(join(projectRoot, migrationsFolder))).filter(isMigration);
@@ -42,7 +42,7 @@ export async function previousCommit(): Promise<string> {
   );
 }
 
-/** Takes a version out of the repository and builds it, with the dependencies that it had, in a folder of its own. */
+/** Checks a version out and builds it, with the dependencies that it had, in its own folder. */
 export async function buildVersion(
   revision: string,
   say: (line: string) => void,
@@ -69,14 +69,14 @@ export async function buildVersion(
   }
 }
 
-/** A folder in which a version was built, such as an image's; null where it is none. */
+/** Returns the version built in a folder, such as an image's; null if there is none. */
 export function builtVersion(folder: string): (Version & { remove(): Promise<void> }) | null {
   const root = resolve(folder);
   if (folder === '' || !existsSync(join(root, 'dist/src/api.js'))) return null;
   return { name: 'old', root, title: root, remove: async () => {} };
 }
 
-/** Whether everything that another version was locked to is installed here, as it was. */
+/** Whether every dependency in another version's lock file is installed here in the same version. */
 async function hasDependenciesOf(root: string): Promise<boolean> {
   const [before, now] = await Promise.all(
     [root, projectRoot].map(async (one) => {
@@ -97,7 +97,7 @@ export async function migrateWith({ root }: Version, ownerUrl: string, url: stri
   return [...stdout.matchAll(/^ran (\S+)$/gm)].map(([, name]) => name as string);
 }
 
-/** Makes the data that a run begins with, as that version writes it. */
+/** Creates the data that a run starts from, as that version writes it. */
 export async function seedWith({ root }: Version, databaseUrl: string): Promise<Seed> {
   const script = `
     import 'reflect-metadata';

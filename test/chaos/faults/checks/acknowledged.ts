@@ -6,7 +6,7 @@ import type { Decided, Request } from '../client.js';
 import { viaApi, viaPortal, type World } from '../world.js';
 import type { Looked } from './looked.js';
 
-/** Every line of the ledger is read back by the API, and what has a name of its own is there once. */
+/** Checks that the API returns every line of the ledger, and that everything with a unique name exists once. */
 export async function acknowledgedIsThere(world: World): Promise<Looked> {
   const { ledger, client, seed } = world;
   const expectRead = async (what: string, request: Request, status: number, holds?: (body: string) => boolean) => {
@@ -82,7 +82,7 @@ async function assignmentsOf(world: World, identityId: string): Promise<Set<stri
   }
 }
 
-/** Of a sign-in its first refresh token, unused since, and of a family the last one that was answered. */
+/** Checks the first, unused refresh token of each sign-in, and the last answered one of each family. */
 async function tokensAreGood(world: World): Promise<void> {
   const { client, ledger, seed } = world;
   const last = new Map(ledger.of('refresh').map(({ family, refreshToken }) => [family, refreshToken]));
@@ -97,7 +97,7 @@ async function tokensAreGood(world: World): Promise<void> {
     expectAnswer(world, what, await client.decided('refresh afterwards', { path: '/oauth/token', form }), 200);
   }
   for (const { accessToken } of ledger.of('admin login')) {
-    if (Number(decodeJwt(accessToken).exp) * 1000 < Date.now() + 60_000) continue; // it has lasted as long as it was to
+    if (Number(decodeJwt(accessToken).exp) * 1000 < Date.now() + 60_000) continue; // has expired as it should
     const request = { path: '/v1/auth/me', headers: { authorization: `Bearer ${accessToken}` } };
     expectAnswer(world, 'admin login', await client.decided('who am I', request), 200);
   }
@@ -111,7 +111,7 @@ async function domainIs(world: World, domain: string, published: boolean): Promi
   }).catch((error: Error) => world.find(`domain: ${error.message}`));
 }
 
-/** Each of these had a key of its own and a name of its own, so that two rows of one name are two of one request. */
+/** Each request had its own key and its own name, so two rows of one name come from one request. */
 async function keysMadeOneRow({ service: { ownerUrl }, find }: World): Promise<void> {
   for (const [table, column, which] of [
     ['api_keys', 'name', `name like 'Key %'`],

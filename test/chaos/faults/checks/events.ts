@@ -4,7 +4,7 @@ import type { Change, createFeedReader } from '../load/feed.js';
 import { subscribedTypes, type World } from '../world.js';
 import type { Looked } from './looked.js';
 
-/** Which event each acknowledged change has, once for its resource. */
+/** The event that each acknowledged change records, once for its resource. */
 const eventOf: Partial<Record<Kind, string>> = {
   identity: 'identity.created',
   'identity change': 'identity.updated',
@@ -20,10 +20,12 @@ const eventOf: Partial<Record<Kind, string>> = {
   domain: 'sso.domain.claimed',
 };
 
-/** The feed has no gap and nothing twice, and every acknowledged change has one event, which reached its receiver. */
+/**
+ * Checks that the feed has no gap or repetition, and that each acknowledged change has one event, which was delivered.
+ */
 export async function eventsAreOnce(world: World, feed: ReturnType<typeof createFeedReader>): Promise<Looked> {
   const { ledger, find, service } = world;
-  await feed.follower.step(); // what came last
+  await feed.follower.step(); // the newest events
   const all = await feed.fromTheBeginning();
   const followed = feed.seen.map(({ cursor }) => cursor);
   const order = all.slice(0, followed.length).map(({ cursor }) => cursor);
@@ -56,7 +58,7 @@ export async function eventsAreOnce(world: World, feed: ReturnType<typeof create
   ];
 }
 
-/** At least once each, and always as the same message. */
+/** Checks that each event was delivered at least once, and always as the same message. */
 function deliveriesAreWhole({ receiver, find }: World, all: readonly Change[]): void {
   const ids = new Map<string, Set<string>>();
   for (const { headers, body } of receiver.at('/main')) {
@@ -64,7 +66,7 @@ function deliveriesAreWhole({ receiver, find }: World, all: readonly Change[]): 
     const key = `${type} ${data.resource_id}`;
     ids.set(key, (ids.get(key) ?? new Set()).add(String(headers['webhook-id'])));
   }
-  const since = all.findIndex(({ type }) => type === 'webhook.created'); // the subscription itself
+  const since = all.findIndex(({ type }) => type === 'webhook.created'); // events of the subscription itself
   for (const { type, resource_id } of all.slice(since)) {
     if (!subscribedTypes.includes(type)) continue;
     const messages = ids.get(`${type} ${resource_id}`);

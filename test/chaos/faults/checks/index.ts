@@ -8,7 +8,7 @@ import { processesAreOver } from './processes.js';
 import { requestsWereAnswered } from './requests.js';
 import { rowsAgree } from './rows.js';
 
-/** Everything that has to be so when the service is healed; what is not is written down as a finding. */
+/** Checks everything that must be true once the service has recovered; records what is not as a finding. */
 export async function checkAll(world: World, feed: ReturnType<typeof createFeedReader>): Promise<Looked> {
   return [
     ...requestsWereAnswered(world),

@@ -3,8 +3,8 @@ import type { World } from '../world.js';
 import type { Looked } from './looked.js';
 
 /**
- * One mail for each cause. A mail whose worker is killed between the mail server's word and the row's comes again as the same
- * message, which the person's mail program shows once.
+ * Checks that each cause has one mail. If a worker is killed between the mail server's answer and the row's update, the
+ * same message is sent again, and the person's mail program shows it once.
  */
 export async function messagesAreOnce({ mails, find, ledger, service, client }: World): Promise<Looked> {
   const messages = mails.messages();
@@ -13,7 +13,7 @@ export async function messagesAreOnce({ mails, find, ledger, service, client }: 
     const count = messages.get(email)?.size ?? 0;
     if (count > 1 || (count === 0 && !revoked.has(id))) find(`invite of ${email}: ${count} mails`);
   }
-  // Who was not answered asked again, which is another registration with a mail of its own.
+  // A request without an answer was repeated, which is another registration with its own mail.
   const asked = client.attempts.filter(({ name, status }) => name === 'register' && status !== 'ECONNREFUSED').length;
   const registrations = await rowsAsOwner(service.ownerUrl, 'select count(*)::int from pending_registrations', []);
   const made = registrations[0]?.count as number;

@@ -4,7 +4,7 @@ import { until } from '../../../support/until.js';
 import type { World } from '../world.js';
 import type { Looked } from './looked.js';
 
-/** What has work before it that nobody waits for: after a while there is none. */
+/** Pending work that waits for nobody: after a while there must be none. */
 const unfinished = `
 select 'outbox' as what, count(*)::int from outbox
 union all select 'webhook queue', count(*)::int from webhook_queue
@@ -12,7 +12,7 @@ union all select 'mails', count(*)::int from emails where status = 'pending'
 union all select 'deliveries', count(*)::int from webhook_deliveries where status = 'pending'
 union all select 'invites whose time is over', count(*)::int from identity_invites where status = 'pending' and expires_at < now()`;
 
-/** The workflows of rows that wait for somebody, by id. */
+/** Ids of the workflows whose rows wait for a person. */
 const waiting = `
 select 'registration/' || id as id from pending_registrations where status = 'pending'
 union all select 'account-intent/' || id from account_intents where status in ('parked', 'claimed')
@@ -22,7 +22,7 @@ union all select 'sso-domain/' || id from sso_domains where status <> 'failed'`;
 const schedules = /^(event-counting|housekeeping|reconciler|signing-key-rotation)/;
 const wholeEnds = ['COMPLETED', 'CONTINUED_AS_NEW', 'CANCELLED'];
 
-/** Every workflow has reached its end, or waits over a row that waits. */
+/** Checks that every workflow has ended, or waits over a row that waits. */
 export async function processesAreOver({ service, find }: World): Promise<Looked> {
   await until('all that was promised is done', async () => {
     const left = (await rowsAsOwner(service.ownerUrl, unfinished, [])).filter(({ count }) => count !== 0);

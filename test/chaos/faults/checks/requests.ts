@@ -1,7 +1,7 @@
 import type { World } from '../world.js';
 import type { Looked } from './looked.js';
 
-/** No request may take longer than this, whatever is broken. */
+/** The longest that a request may take, whatever is broken. */
 export const longestMs = 30_000;
 
 export function requestsWereAnswered({ client, find }: World): Looked {

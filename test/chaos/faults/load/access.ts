@@ -1,6 +1,6 @@
 import { type Actor, dataOf, isGone, isStatus, viaApi, type World } from '../world.js';
 
-/** Makes roles, gives them to somebody, and takes half of them away. */
+/** Creates roles, assigns them to an Identity, and removes half of the assignments. */
 export function roles(world: World): Actor {
   const { ledger, random } = world;
   let count = 0;
@@ -24,7 +24,7 @@ export function roles(world: World): Actor {
       if (holder === undefined) return;
       const path = `/identities/${holder}/role-assignments`;
       const assigned = await viaApi(world, 'assign role', { path, json: { role_id: role.id } });
-      // 200 where an earlier attempt of the same has assigned it.
+      // 200 if an earlier attempt of this request has assigned it.
       if (assigned?.status !== 200 && !isStatus(world, `assign ${name}`, assigned, 201)) return;
       const { assignment_id: id } = (JSON.parse(assigned.body) as { data: { assignment_id: string } }).data;
       ledger.note('assignment', { id, identityId: holder });
@@ -35,7 +35,7 @@ export function roles(world: World): Actor {
   };
 }
 
-/** Makes API keys, each of which has to open from then on, and deletes half of them. */
+/** Creates API keys, each of which must work from then on, and deletes half of them. */
 export function apiKeys(world: World): Actor {
   const { ledger, random } = world;
   let count = 0;

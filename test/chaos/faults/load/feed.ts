@@ -11,7 +11,7 @@ interface Page {
   has_more: boolean;
 }
 
-/** Somebody who follows the change feed through all of it, and somebody who reads it from the beginning afterwards. */
+/** Follows the change feed during the whole run, and reads it from the start afterwards. */
 export function createFeedReader(world: World) {
   const seen: Change[] = [];
   let cursor: string | null = null;

@@ -1,7 +1,7 @@
 import { newKey } from '../client.js';
 import { type Actor, dataOf, isStatus, viaApi, type World } from '../world.js';
 
-/** Makes somebody and changes them; now and then asks once more with the same key, and has to be told the same. */
+/** Creates and changes Identities; sometimes repeats a request with the same key, and must get the same answer. */
 export function identities(world: World, lane: number): Actor {
   const { ledger, random } = world;
   let count = 0;

@@ -1,10 +1,10 @@
 import { endUserForms } from '../../../support/chaos/client.js';
 import { type Actor, isStatus, type World } from '../world.js';
 
-/** As long as a spent refresh token answers its successor (contract §2). */
+/** How long a used refresh token returns its successor (contract §2). */
 export const repeatWindowMs = 10_000;
 
-/** A sign-in of an end user by password, up to its tokens. @returns null where it is over, or was refused */
+/** Signs in an end user by password; returns the refresh token. @returns null if the run is over or it was refused */
 async function signIn(world: World): Promise<string | null> {
   const { client, seed } = world;
   const { authorization, redemption } = endUserForms(seed);
@@ -13,7 +13,7 @@ async function signIn(world: World): Promise<string | null> {
   if (!isStatus(world, 'sign in', shown, 200)) return null;
   const form = redemption(JSON.parse(shown.body).redirect_to);
   const granted = await client.decided('redeem code', { path: '/oauth/token', form });
-  // A code is good for one answer and a minute: where that answer was lost, one signs in again (RFC 6749 §4.1.2).
+  // A code works once, for a minute: if its answer was lost, the client signs in again (RFC 6749 §4.1.2).
   if (granted?.status === 400 && granted.isAmbiguous) return null;
   if (!isStatus(world, 'redeem code', granted, 200)) return null;
   return (JSON.parse(granted.body) as { refresh_token: string }).refresh_token;
@@ -24,7 +24,7 @@ const refresh = ({ client, seed }: World, refresh_token: string) => {
   return client.decided('refresh', { path: '/oauth/token', form });
 };
 
-/** People who sign in, one after the other. */
+/** Signs people in, one after the other. */
 export function logins(world: World): Actor {
   return {
     name: 'logins',
@@ -36,7 +36,7 @@ export function logins(world: World): Actor {
   };
 }
 
-/** Administrators who sign in. */
+/** Signs administrators in. */
 export function adminLogins(world: World): Actor {
   const { client, ledger, seed } = world;
   return {
@@ -51,8 +51,8 @@ export function adminLogins(world: World): Actor {
 }
 
 /**
- * An application that goes on refreshing. An answer that was lost is asked for again within seconds, and its family has to
- * outlive that; only where the service was away for longer than a spent token answers may it end.
+ * An application that keeps refreshing. It requests a lost answer again within seconds, which its family must survive;
+ * the family may end only if the service was down for longer than a used token returns its successor.
  */
 export function refreshing(world: World, lane: number): Actor {
   const { ledger } = world;

@@ -4,7 +4,7 @@ import { confirmLink } from '../confirm.js';
 import { linkTokenIn } from '../mails.js';
 import { type Actor, dataOf, isGone, isStatus, viaApi, viaPortal, type World } from '../world.js';
 
-/** Registers as a new customer does, waits for the mail, and follows its link. */
+/** Registers like a new customer, waits for the mail, and follows its link. */
 export function registrations(world: World, lane: number): Actor {
   const { client, ledger, mails } = world;
   let count = 0;
@@ -21,14 +21,14 @@ export function registrations(world: World, lane: number): Actor {
       if (!isStatus(world, what, asked, 201)) return;
       let mail = mails.deliveredTo(person.email)[0];
       for (; !mail && !world.isOver(); mail = mails.deliveredTo(person.email)[0]) await sleep(50);
-      if (!mail) return; // it has to come all the same: that is looked at when all is over
+      if (!mail) return; // it has to arrive all the same, which is checked at the end
       const confirmed = await confirmLink(client, { ...person, token: linkTokenIn(mail.raw) });
       if (isStatus(world, `confirm ${person.email}`, confirmed, 201)) ledger.note('registration', person);
     },
   };
 }
 
-/** Invites people, and takes every third invite back. */
+/** Invites people, and revokes every third invite. */
 export function invites(world: World): Actor {
   const { ledger, random } = world;
   let count = 0;
@@ -50,7 +50,7 @@ export function invites(world: World): Actor {
   };
 }
 
-/** Claims domains, and publishes the record of most of them. */
+/** Claims domains, and publishes the DNS record of most of them. */
 export function domains(world: World): Actor {
   const { dns, ledger, random } = world;
   let count = 0;
