@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.stop());
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // includes violations of the pages' own security policy
 });
 
 async function arrive(options?: BrowserContextOptions): Promise<Page> {
@@ -34,7 +34,7 @@ async function open(person: Person, more?: Record<string, string>) {
   await fillIn(page, person);
 }
 
-/** Presses Tab until an element with this name has the focus, as somebody without a mouse does. */
+/** Presses Tab until an element with this name has the focus, as a person without a mouse does. */
 async function tabTo(name: string) {
   for (let presses = 0; presses < 40; presses++) {
     await page.keyboard.press('Tab');
@@ -65,7 +65,7 @@ test('a person signs a lost browser out of everything, and an application loses 
     .click();
   expect(await notice()).toBe('The other browser is signed out.');
   await expectNoBarriers();
-  await page.getByText('None at the moment.').waitFor(); // the shop's access went with it
+  await page.getByText('None at the moment.').waitFor(); // the shop's access ended too
 
   await phone.getByRole('button', { name: 'Refresh tokens' }).click();
   await heading('That did not work', phone).waitFor();
@@ -74,7 +74,7 @@ test('a person signs a lost browser out of everything, and an application loses 
 
   await page.goto(site.shop.url);
   await page.getByRole('link', { name: 'Sign in' }).click();
-  await heading('Hello, Ben Example').waitFor(); // known here: single sign-on
+  await heading('Hello, Ben Example').waitFor(); // already signed in: single sign-on
   await page.goto(accountUrl());
   await button(/^End access: /).click();
   expect(await notice()).toBe('The application no longer has access.');
@@ -84,7 +84,7 @@ test('a person signs a lost browser out of everything, and an application loses 
   await heading(/^Sign in to /).waitFor();
 });
 
-test('a person changes the password with the keyboard alone, in the dark on a phone, and without scripts', async () => {
+test('a person changes the password with the keyboard alone, in dark mode on a phone, and without scripts', async () => {
   await arrive({ colorScheme: 'dark', viewport: { width: 360, height: 740 } });
   await open(site.data.ben);
   await heading('Your account').waitFor();
@@ -96,7 +96,7 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
   await expectNoBarriers();
   await page.locator('#current_password:focus').waitFor();
   await page.keyboard.type('not the one');
-  await page.keyboard.press('Tab'); // to the eye
+  await page.keyboard.press('Tab'); // to the button that shows the password
   await page.keyboard.press('Tab');
   await page.keyboard.type('a long row of new words');
   await page.keyboard.press('Enter');
@@ -104,7 +104,7 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
   await expectNoBarriers();
   await page.locator('#current_password:focus').waitFor();
   await page.keyboard.type(site.data.ben.password);
-  await page.keyboard.press('Tab'); // to the eye
+  await page.keyboard.press('Tab'); // to the button that shows the password
   await page.keyboard.press('Tab');
   await page.keyboard.type('a long row of new words');
   await page.keyboard.press('Enter');
@@ -126,7 +126,7 @@ test('a person adds an app and a passkey, renews recovery codes, and removes the
   const tops = await link(/(Authenticator app|Passkey or security key)$/).evaluateAll((all) =>
     all.map((one) => one.getBoundingClientRect().top),
   );
-  expect(new Set(tops).size).toBe(1); // beside each other
+  expect(new Set(tops).size).toBe(1); // side by side
   await link(/Authenticator app$/).click();
   await heading('Add an authenticator app').waitFor();
   await page.getByRole('img', { name: /^QR code/ }).waitFor();
@@ -173,7 +173,7 @@ test('a person adds an app and a passkey, renews recovery codes, and removes the
   await row('Laptop').waitFor();
 });
 
-test('the page speaks German, and what it says of a browser is in words', async () => {
+test('the page is in German, and describes browsers in words', async () => {
   await arrive({
     userAgent:
       'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',

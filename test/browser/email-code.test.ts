@@ -22,7 +22,7 @@ afterAll(async () => {
   await turnstile?.close();
 });
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // includes violations of the pages' own security policy
 });
 
 const arrive = async (options?: BrowserContextOptions) => {
@@ -35,9 +35,9 @@ const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
 async function switchOn(...settings: string[]) {
   await site.configure(settings.join(', '));
-  await sleep(1_100); // a process remembers settings for a second
+  await sleep(1_100); // a process caches settings for a second
 }
-/** The code in the newest mail, as it is written there. */
+/** Returns the code in the newest mail, as it is written there. */
 async function codeFor(email: string) {
   const { subject, text } = await waitForMail(site.service.inboxUrl, email, /is your code for/);
   const [code = ''] = /\b\d{3} \d{3}\b/.exec(text) ?? [];
@@ -45,14 +45,14 @@ async function codeFor(email: string) {
   return code;
 }
 
-test('a person has a code mailed, mistypes it, and signs in with it', async () => {
+test('a person requests a code by mail, mistypes it, and signs in with it', async () => {
   await switchOn('email_otp_login_enabled = true');
   await arrive();
   await startAt(page, site.shop.url);
   await heading(/^Sign in to /).waitFor();
   await expectNoBarriers();
   await page.getByLabel('Email').fill(site.data.ana.email);
-  await button('Email me a code').click(); // the empty password does not stand in the way
+  await button('Email me a code').click(); // an empty password does not prevent it
 
   await heading('Check your email').waitFor();
   await page.getByText(`If ${site.data.ana.email} can sign in here, a code is on its way.`).waitFor();
@@ -79,7 +79,7 @@ test('a person has a code mailed, mistypes it, and signs in with it', async () =
   expect(await amr.first().getByRole('cell').textContent()).toContain('otp');
 });
 
-test('the code view is reached by a link, and leads to the password and to another address', async () => {
+test('the code page has links to it, and leads to the password and to another address', async () => {
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   const query = new URLSearchParams({
     client_id: site.data.publicClient,
@@ -106,7 +106,7 @@ test('the code view is reached by a link, and leads to the password and to anoth
   await page.getByLabel('Passwort', { exact: true }).waitFor();
 });
 
-test('where there are no passwords, somebody new signs up with a code, without JavaScript', async () => {
+test('a new person signs up with a code, without JavaScript, where there are no passwords', async () => {
   await switchOn('password_login_enabled = false', 'allow_self_signup = true');
   await arrive({ javaScriptEnabled: false });
   await startAt(page, site.shop.url);
@@ -120,7 +120,9 @@ test('where there are no passwords, somebody new signs up with a code, without J
   await page.getByText(email).first().waitFor();
 });
 
-/** What puts a frame, and after some time a solved answer, where Cloudflare's own script does, which is out of a test's reach. */
+/**
+ * Replaces Cloudflare's own script, which a test cannot reach: it inserts a frame, and some time later a solved answer.
+ */
 const widget = (milliseconds: number) => `for (const place of document.querySelectorAll('.cf-turnstile')) {
   const frame = document.createElement('iframe');
   frame.src = 'https://challenges.cloudflare.com/frame';
@@ -144,7 +146,7 @@ async function arriveAtCaptcha(body: string | null, options?: BrowserContextOpti
   await page.getByLabel('Email').fill(site.data.ben.email);
 }
 
-test('a captcha stands in the form and its answer goes along; the policy lets it in and nothing else', async () => {
+test('a captcha is in the form, which sends its answer; the page’s policy allows the captcha and nothing else', async () => {
   await arriveAtCaptcha(widget(0));
   await page.frameLocator('iframe').getByText('I am a person').waitFor();
   await page.getByLabel('Password', { exact: true }).fill(site.data.ben.password);
@@ -153,7 +155,7 @@ test('a captcha stands in the form and its answer goes along; the policy lets it
   expect(turnstile.asked.at(-1)).toMatchObject({ secret: 'secret-key', response: 'solved' });
 });
 
-test('a form that is sent before the captcha has answered waits for it, says so, and goes where its button leads', async () => {
+test('a form that is sent before the captcha has answered waits, says so, and then does what its button says', async () => {
   await arriveAtCaptcha(widget(3_000));
   await page.getByLabel('Password', { exact: true }).fill(site.data.ben.password);
   await button('Sign in').dblclick(); // as people do
@@ -166,7 +168,7 @@ test('a form that is sent before the captcha has answered waits for it, says so,
   await heading('Check your email').waitFor();
 });
 
-test('a captcha that cannot come, or fails, says so and keeps nobody from trying; one that answers after all ends that', async () => {
+test('a captcha that cannot load, or fails, says so and does not block the form; a late answer ends that', async () => {
   await arriveAtCaptcha(null);
   const status = page.getByRole('status');
   await status.filter({ hasText: 'challenges.cloudflare.com did not load, or failed' }).waitFor();

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.stop());
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // includes violations of the pages' own security policy
 });
 
 const arrive = async (options?: BrowserContextOptions) => {
@@ -30,7 +30,7 @@ async function signIn(person: Person) {
   await startAt(page, site.shop.url);
   await fillIn(page, person);
 }
-/** Clicks twice, as people do. @returns how many forms the browser has sent by then */
+/** Clicks twice, as people do. @returns how many forms the browser has sent */
 async function clickTwice(name: string, comes: () => Promise<unknown>) {
   let sent = 0;
   const count = (request: { method(): string }) => {
@@ -51,11 +51,11 @@ const identityId = (email: string) =>
     site.service.ownerUrl,
   );
 
-/** What Ana's app and her sheet of paper hold. */
+/** The secret in Ana's app and the recovery codes on her sheet of paper. */
 let secret = '';
 let recoveryCodes: string[] = [];
 
-test('a person puts the second step off, and its process waits from then on', async () => {
+test('a person postpones the second factor, and the grace’s process waits from then on', async () => {
   await arrive();
   await signIn(site.data.ben);
   await heading('Protect your sign-in').waitFor();
@@ -82,7 +82,7 @@ test('a person puts the second step off, and its process waits from then on', as
   }
 });
 
-test('a person sets an authenticator app up by its key, saves the recovery codes and is signed in', async () => {
+test('a person sets up an authenticator app by its key, saves the recovery codes and is signed in', async () => {
   await arrive();
   await signIn(site.data.ana);
   await heading('Protect your sign-in').waitFor();
@@ -123,7 +123,7 @@ test('a person sets an authenticator app up by its key, saves the recovery codes
   expect(notice.text).toContain('A second sign-in step was added: Authenticator app.');
 });
 
-test('next time the app asks for a code, and the browser can be remembered', async () => {
+test('the next sign-in asks for the app’s code, and the browser can be remembered', async () => {
   await arrive();
   await signIn(site.data.ana);
   await heading('Confirm that it is you').waitFor();
@@ -133,7 +133,7 @@ test('next time the app asks for a code, and the browser can be remembered', asy
   await page.getByRole('alert').waitFor();
   await page.locator('#code:focus').waitFor();
   await expectNoBarriers();
-  // The one after that which enrolled the app: one step ahead is within the drift.
+  // The code after the one that enrolled the app: one step ahead is within the drift.
   await page.getByLabel('Code', { exact: true }).fill(totpCode(secret, new Date(Date.now() + 30_000)));
   await page.getByLabel('Do not ask again in this browser for 30 days').check();
   await button('Continue').click();
@@ -141,11 +141,11 @@ test('next time the app asks for a code, and the browser can be remembered', asy
 
   await button('Sign out').click();
   await signIn(site.data.ana);
-  await heading(/^Hello, Ana/).waitFor(); // remembered
+  await heading(/^Hello, Ana/).waitFor(); // this browser is remembered
   expect(await amr()).not.toContain('mfa');
 });
 
-test('who goes back from the application sees the pages of the sign-in again, and can begin anew', async () => {
+test('a person who goes back from the application sees the sign-in pages again, and can begin again', async () => {
   await arrive();
   await startAt(page, site.shop.url);
   await fillIn(page, { ...site.data.ana, password: 'not the password' });
@@ -168,15 +168,15 @@ test('who goes back from the application sees the pages of the sign-in again, an
   await page.goForward();
   await page.getByLabel('Recovery code').fill(recoveryCodes[2] ?? '');
   await button('Continue').click();
-  await heading(/^Hello, Ana/).waitFor(); // known here by now
+  await heading(/^Hello, Ana/).waitFor(); // already signed in
 });
 
-test('without scripts, a form that is sent twice and whose first answer the browser dropped is told how to go on', async () => {
+test('without scripts, a form that is sent twice explains how to go on, if the browser dropped the first answer', async () => {
   await arrive({ javaScriptEnabled: false });
   await signIn(site.data.ana);
   await button('Recovery code').click();
   await page.getByLabel('Recovery code').fill(recoveryCodes[3] ?? '');
-  // The first answer is on its way when the second form is sent: the browser drops it, with its cookie.
+  // The first answer is still on its way when the second form is sent: the browser drops it, with its cookie.
   let isFirst = true;
   await page.route('**/oauth/mfa-challenge', async (route) => {
     if (!isFirst) return route.continue();
@@ -194,7 +194,7 @@ test('without scripts, a form that is sent twice and whose first answer the brow
   await page.getByLabel('Password', { exact: true }).waitFor();
 });
 
-test('with a recovery code, by keyboard and without JavaScript', async () => {
+test('a person signs in with a recovery code, by keyboard and without JavaScript', async () => {
   await arrive({ javaScriptEnabled: false });
   await signIn(site.data.ana);
   const tick = page.getByLabel('Do not ask again in this browser for 30 days');
@@ -208,7 +208,7 @@ test('with a recovery code, by keyboard and without JavaScript', async () => {
   await waitForMail(site.service.inboxUrl, site.data.ana.email, /^Security notice/);
 });
 
-test('a person takes the second step with a code by mail', async () => {
+test('a person uses a mailed code as the second factor', async () => {
   await arrive();
   await signIn(site.data.ana);
   await button('Code by email').click();
@@ -222,7 +222,7 @@ test('a person takes the second step with a code by mail', async () => {
   expect(await amr()).not.toContain('mfa');
 });
 
-test('the pages speak the language of the browser, and are readable in the dark and on a small screen', async () => {
+test('the pages are in the browser’s language, and readable in dark mode and on a small screen', async () => {
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   const look = async (title: string) => {
     await heading(title).waitFor();

@@ -34,7 +34,7 @@ const olga = {
   application_name: 'Stonecutter',
 };
 
-/** What the test looks into, of whatever was answered. */
+/** The parts of answers that the test reads. */
 interface Answered {
   access_token: string;
   client_id: string;
@@ -61,20 +61,20 @@ const portal = '/portal/v1/accounts/quarry-sons';
 const development = `${portal}/applications/stonecutter/environments/development`;
 
 describe('from an empty installation to a verified token', () => {
-  test('a registration is answered with a message and mails a link', async () => {
+  test('a registration is answered with a message, and mails a link', async () => {
     const { status, data } = await call('POST', '/v1/auth/register', olga);
     expect(status).toBe(201);
     expect(data).toEqual({ message: expect.any(String) });
     const mail = await waitForMail(service.inboxUrl, olga.email, /Confirm your email address/);
-    // By the mailbox, in which nothing becomes a link: who typed the name need not have it.
+    // In a form that mail programs do not turn into a link: the typed name may not be the mailbox's owner's.
     expect(mail.text).toContain('Hello Olga.\u2060Ostrova,');
     link = linkIn(mail);
     expect(link.startsWith(`${service.baseUrl}/v1/auth/verify-email?token=`)).toBe(true);
     const workflows = await registrations();
-    expect(workflows.map(({ status: { name } }) => name)).toEqual(['RUNNING']); // it waits for the click
+    expect(workflows.map(({ status: { name } }) => name)).toEqual(['RUNNING']); // it waits for the confirmation
   });
 
-  test('opening the link changes nothing; its button creates the account and signs its owner in', async () => {
+  test('opening the link changes nothing; its button creates the account and signs in its owner', async () => {
     const { page } = visitor;
     await page.goto(link);
     await page.getByRole('heading', { level: 1, name: 'Confirm your email address' }).waitFor();
@@ -83,7 +83,7 @@ describe('from an empty installation to a verified token', () => {
     expect((await signIn()).status).toBe(401);
     expect(await page.context().cookies()).toEqual([]);
 
-    // It is not the browser that registered.
+    // Another browser than the one that registered.
     await page.getByLabel('Password from your registration').fill('something else');
     await page.getByRole('button', { name: 'Confirm and create account' }).click();
     await page.getByRole('alert').waitFor();
@@ -127,7 +127,7 @@ describe('from an empty installation to a verified token', () => {
     expect(me.data.capabilities).toEqual(expect.arrayContaining(['oauth_clients.manage', 'applications.view']));
   });
 
-  test('the environment that was looked at last is kept', async () => {
+  test('the last viewed environment is kept', async () => {
     const path = `${portal}/applications/stonecutter/me/state`;
     for (const environment_slug of ['production', 'development']) {
       const { status, data } = await call('PUT', path, { environment_slug }, token);
@@ -136,7 +136,7 @@ describe('from an empty installation to a verified token', () => {
     expect((await call('PUT', path, { environment_slug: 'staging' }, token)).status).toBe(400);
   });
 
-  test('an identity of the new environment signs in to a client of it', async () => {
+  test('an identity of the new environment signs in to its client', async () => {
     const client = await call(
       'POST',
       `${development}/oauth-clients`,
@@ -166,7 +166,7 @@ describe('from an empty installation to a verified token', () => {
     await shop.stop();
   });
 
-  test('the process is there to see in Temporal, and its history holds ids and times only', async () => {
+  test('the process is visible in Temporal, and its history contains only ids and times', async () => {
     const [registration] = await registrations('COMPLETED');
     expect(registration!.workflowId).toMatch(/^registration\/[0-9a-f-]{36}$/);
     expect(registration!.searchAttributes?.GatehouseState).toEqual(['confirmed']);
@@ -176,7 +176,7 @@ describe('from an empty installation to a verified token', () => {
     let histories = 0;
     for await (const { workflowId } of client.workflow.list()) {
       const text = (await historyText(client.workflow.getHandle(workflowId))).toLowerCase();
-      if (workflowId.includes('/')) expect(text).toContain(workflowId.split('/').at(-1)); // a process, and no schedule
+      if (workflowId.includes('/')) expect(text).toContain(workflowId.split('/').at(-1)); // a process, and not a schedule
       const told = [...Object.values(olga), 'quarry-sons', 'stonecutter', 'pavel', secret, token].filter((private_) =>
         text.includes(private_.toLowerCase()),
       );
@@ -187,7 +187,7 @@ describe('from an empty installation to a verified token', () => {
     expect(await mailsTo(service.inboxUrl, olga.email)).toHaveLength(1);
   });
 
-  test('in the browser that registered a click is enough, and whoever did not register says so', async () => {
+  test('in the browser that registered one click is enough; a person who did not register can say so', async () => {
     const own = await newVisitor(browser);
     const other = await newVisitor(browser);
     try {
@@ -215,7 +215,7 @@ describe('from an empty installation to a verified token', () => {
     }
   });
 
-  test('no page broke its own security policy, and no process logged an error', async () => {
+  test('no page violated its own security policy, and no process logged an error', async () => {
     expect(visitor.complaints).toEqual([]);
     expect([...service.api.lines, ...service.worker.lines]).toEqual([]);
   });
@@ -223,7 +223,7 @@ describe('from an empty installation to a verified token', () => {
 
 const signIn = () => call('POST', '/v1/auth/login', { email: olga.email, password: olga.password });
 
-/** Temporal's list of the registrations, once it shows the awaited state: it is a moment behind. */
+/** Returns Temporal's list of the registrations, once it shows the expected state: the list lags behind. */
 async function registrations(awaited?: WorkflowExecutionInfo['status']['name']): Promise<WorkflowExecutionInfo[]> {
   const client = new Client({ connection });
   for (let found: WorkflowExecutionInfo[] = [], waited = 0; ; waited += 100) {

@@ -20,7 +20,7 @@ afterAll(async () => {
   await office?.stop();
 });
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // includes violations of the pages' own security policy
 });
 
 const arrive = async (options?: BrowserContextOptions) => {
@@ -36,7 +36,7 @@ async function expectNoBarriers() {
   expect(await barriers(page)).toEqual([]);
 }
 
-test('an application gets its answer at one origin, and goes on at another', async () => {
+test('an application receives its answer at one origin, and continues at another', async () => {
   const app = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<h1>The app</h1>'));
   const api = createServer((_, response) => response.writeHead(303, { location: urlOf(app) }).end());
   const urlOf = (server: typeof app) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
@@ -51,7 +51,7 @@ test('an application gets its answer at one origin, and goes on at another', asy
   }
 });
 
-test('an application is posted its answer (response_mode=form_post), also without scripts', async () => {
+test('an application receives its answer by response_mode=form_post, also without scripts', async () => {
   const posted: { body: string; origin: string | undefined }[] = [];
   const app = createServer(async (request, response) => {
     const body = (await request.toArray()).join('');
@@ -76,9 +76,9 @@ test('an application is posted its answer (response_mode=form_post), also withou
   }
 });
 
-test('an application asks in a hidden frame whether somebody is signed in, and is posted the answer', async () => {
+test('an application asks in a hidden frame whether a person is signed in, and receives the answer by form_post', async () => {
   const posted: string[] = [];
-  // By the address that is on the application's own site: cookies reach the frames of no other.
+  // Uses the address on the application's own site: cookies reach no frame of another site.
   const frame = () =>
     authorizeUrl(site, { redirect_uri: redirect, response_mode: 'form_post', prompt: 'none' }).replace(
       '//localhost:',
@@ -111,7 +111,7 @@ test('an application asks in a hidden frame whether somebody is signed in, and i
   }
 });
 
-test('what is typed can be looked at, and a second click sends no second form', async () => {
+test('a person can view the typed password, and a second click sends no second form', async () => {
   await arrive();
   await startAt(page, site.shop.url);
   const field = page.getByLabel('Password', { exact: true });
@@ -135,7 +135,7 @@ test('what is typed can be looked at, and a second click sends no second form', 
   expect([sent, shown]).toEqual([1, 'password']);
 });
 
-test('a person signs in, refreshes, revokes, is known to a second application, and signs out of both', async () => {
+test('a person signs in, refreshes, revokes, gets single sign-on to a second application, and signs out of both', async () => {
   await arrive();
   await startAt(page, site.shop.url);
   await heading(/^Sign in to /).waitFor();
@@ -157,13 +157,13 @@ test('a person signs in, refreshes, revokes, is known to a second application, a
 
   await button('Revoke tokens').click();
   await page.getByText('The tokens were revoked.').waitFor();
-  expect(await claim(userinfo, 'error').textContent()).toMatch(/token/); // the service's own words
+  expect(await claim(userinfo, 'error').textContent()).toMatch(/token/); // the service's own message
   await button('Refresh tokens').click();
   await heading('That did not work').waitFor();
   await expectNoBarriers();
 
   await startAt(page, office.url);
-  await heading('Hello, Ana Example').waitFor(); // without a word: single sign-on
+  await heading('Hello, Ana Example').waitFor(); // without a question: single sign-on
   expect(await claim(idToken, 'aud').textContent()).toBe(site.data.basicClient.clientId);
 
   await button('Sign out').click();
@@ -174,7 +174,7 @@ test('a person signs in, refreshes, revokes, is known to a second application, a
   expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
 });
 
-test('a link that starts the sign-in without the application ends signed in at the application', async () => {
+test('a sign-in that starts from a link, without the application, ends at the application, signed in', async () => {
   await arrive();
   const query = new URLSearchParams({
     client_id: site.data.publicClient,
@@ -191,7 +191,7 @@ test('a link that starts the sign-in without the application ends signed in at t
   expect(page.url()).toBe(`${site.shop.url}/`);
 });
 
-test('a wrong password says so, and keeps the address that was typed', async () => {
+test('a wrong password is reported, and the typed address is kept', async () => {
   await arrive();
   await startAt(page, site.shop.url);
   await fillIn(page, { email: site.data.ana.email, password: 'not her password' });
@@ -208,7 +208,7 @@ test('a wrong password says so, and keeps the address that was typed', async () 
   await heading('Hello, Ana Example').waitFor();
 });
 
-test('a redirect URI of somebody else gets an error page and no redirect', async () => {
+test('a foreign redirect URI leads to an error page, and not to a redirect', async () => {
   await arrive();
   const visited: string[] = [];
   page.on('request', (request) => visited.push(new URL(request.url()).origin));
@@ -243,14 +243,14 @@ test('everything works with JavaScript switched off', async () => {
   expect(page.url()).toBe(`${site.shop.url}/`);
 });
 
-test('the page speaks the language of the browser, and is readable in the dark and on a small screen', async () => {
+test('the page is in the browser’s language, and readable in dark mode and on a small screen', async () => {
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   await startAt(page, site.shop.url);
   await page.getByLabel('E-Mail').waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
-  // WCAG 2.2 §1.4.10: nothing has to be scrolled sideways
+  // WCAG 2.2 §1.4.10: no sideways scrolling
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
-  // With text of twice the size (WCAG 1.4.4) it is as wide, and the label of the password is on one line.
+  // With text of twice the size (WCAG 1.4.4) the page is as wide, and the password's label fits on one line.
   await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   const lines = `document.querySelector('label[for=password]').getClientRects()[0].height / parseFloat(getComputedStyle(document.documentElement).fontSize)`;
@@ -258,7 +258,7 @@ test('the page speaks the language of the browser, and is readable in the dark a
   await expectNoBarriers();
 });
 
-test('an application that was started before the service serves people as soon as it is up', async () => {
+test('an application that was started before the service works as soon as the service is up', async () => {
   await site.service.api.kill();
   const early = await startRelyingParty({ ISSUER: site.service.baseUrl, CLIENT_ID: site.data.otherPublicClient });
   await arrive();

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => site?.stop());
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // includes violations of the pages' own security policy
 });
 
 const arrive = async (options?: BrowserContextOptions) => {
@@ -77,7 +77,7 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   await heading('Confirm your email address').waitFor();
   expect(await page.getByLabel('Password', { exact: true }).count()).toBe(0);
   await expectNoBarriers();
-  await button('Confirm').dblclick(); // the page of the second form says what the first has done
+  await button('Confirm').dblclick(); // the page after the second form shows what the first one did
   await heading('Your email address is confirmed').waitFor();
   await expectNoBarriers();
   await link(/^Continue to /).click();
@@ -88,7 +88,7 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   expect(page.url()).toBe(`${site.shop.url}/`);
 });
 
-test("in another browser the link asks for the password, which somebody who signed up with a stranger's address knows and the stranger does not", async () => {
+test('in another browser the link asks for the password, which the person who signed up knows, and a stranger with that address does not', async () => {
   await arrive();
   const email = newAddress();
   await startAtShop();
@@ -118,7 +118,7 @@ test("in another browser the link asks for the password, which somebody who sign
   await expectNoBarriers();
 });
 
-test('who signs up with an address that has an account is answered alike, and told by mail', async () => {
+test('signing up with an address that has an account is answered alike, and the owner gets a mail', async () => {
   await arrive();
   await startAtShop();
   await signUp(site.data.ana.email);
@@ -132,7 +132,7 @@ test('who signs up with an address that has an account is answered alike, and to
   await expectNoBarriers();
 });
 
-test('a person who forgot the password chooses another one and arrives at the application; the old one is worth nothing', async () => {
+test('a person who forgot the password sets a new one and arrives at the application; the old one does not work any more', async () => {
   await arrive();
   await startAtShop();
   await page.getByLabel('Email').fill(site.data.ben.email);

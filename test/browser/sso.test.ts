@@ -20,14 +20,14 @@ afterAll(async () => {
 });
 beforeEach(() => arrive());
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a form that may not lead to the provider would be one
+  expect(await site.leave()).toEqual([]); // includes a form that may not lead to the provider
 });
 
 const arrive = async (options?: BrowserContextOptions) => {
   page = await site.arrive(options);
 };
 
-/** Asks the Public API, as the organization's administrator would. */
+/** Calls the Public API for the organization's administrator. */
 async function api(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
   const response = await fetch(`${site.service.baseUrl}/api/v1${path}`, {
     method,
@@ -39,7 +39,7 @@ async function api(method: string, path: string, body?: object, headers: Record<
   return answer;
 }
 
-/** An organization with a domain and a provider: made, told to each other, switched on. */
+/** Creates an organization with a domain and a provider, connects them and activates the connection. */
 async function connectedOrganization(): Promise<string> {
   const { id } = (await api('POST', '/organizations', { name: 'Acme Ltd' })).data;
   const { accountId, environmentId } = site.data.scope;
@@ -85,7 +85,7 @@ const signInThere = async (login: string) => {
 };
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
-test('an address leads to the provider of its organization, and from there into the application', async () => {
+test('an address leads to the provider of its organization, and from there to the application', async () => {
   await startShop();
   await page.getByLabel('Email').fill('mia@acme.example');
   await expectNoBarriers();
@@ -93,18 +93,18 @@ test('an address leads to the provider of its organization, and from there into 
   await signInThere('mia');
   await heading('Hello, Mia Muster').waitFor();
 
-  // Known here by now: the session is enough, whatever the provider would say.
+  // Already signed in: the session is enough, whatever the provider would answer.
   await page.goto(site.shop.url);
   await heading('Hello, Mia Muster').waitFor();
 
-  // Out here, and on to the provider, of which the policy of the shop's form knows nothing.
+  // Signs out here, and then at the provider, which the policy of the shop's form does not list.
   await button('Sign out').click();
   await page.waitForURL((url) => url.origin === provider?.issuer);
   await page.goto(site.shop.url);
   await heading('You are signed out').waitFor();
 });
 
-test('a form of the account whose sign-in is too old leads to the provider, and back to the form', async () => {
+test('an account form whose sign-in is too old leads to the provider, and back to the form', async () => {
   await page.goto(`${site.service.baseUrl}/oauth/account/password?client_id=${site.data.publicClient}`);
   await page.getByLabel('Email').fill('mia@acme.example');
   await button('Sign in with your organization').click();
@@ -120,12 +120,12 @@ test('a form of the account whose sign-in is too old leads to the provider, and 
   await page.getByLabel('New password').fill('lantern orchard seven');
   const away = page.waitForRequest((request) => request.url().startsWith(`${provider?.issuer}/`), { timeout: 20_000 });
   await button('Save password').click();
-  await away; // which knows Mia still, and sends her back at once
+  await away; // the provider still recognizes Mia, and sends her back at once
   await page.waitForURL((url) => url.pathname === '/oauth/account/password');
 });
 
-describe('where identity providers are the only way in', () => {
-  /** Has the Environment's own ways on or off; a process remembers settings for a second. */
+describe('where identity providers are the only way to sign in', () => {
+  /** Allows or forbids the Environment's own sign-in methods; a process caches settings for a second. */
   const haveWays = async (on: boolean) => {
     await site.configure(['password', 'email_otp', 'passkey'].map((way) => `${way}_login_enabled = ${on}`).join(', '));
     await sleep(1_100);
@@ -146,7 +146,7 @@ describe('where identity providers are the only way in', () => {
     await heading('Hello, Mia Muster').waitFor();
   });
 
-  test('another account is one of the provider’s, which would have answered with the same at once', async () => {
+  test('“another account” makes the provider ask for a user name, although it could answer at once', async () => {
     await startShop();
     await expectNoBarriers();
     await page.getByLabel('Email').fill('mia@acme.example');
@@ -159,7 +159,7 @@ describe('where identity providers are the only way in', () => {
   });
 });
 
-test('an organization that requires its provider has a password lead there, and back when that goes wrong', async () => {
+test('an organization that requires its provider leads from the password to it, and back when that fails', async () => {
   const [ana] = (await api('GET', `/identities?q=${encodeURIComponent(site.data.ana.email)}`)).items;
   await api('POST', `/organizations/${organizationId}/members`, { identity_id: ana.id, role_ids: [] });
   const policy = `/organizations/${organizationId}/authentication-policy`;
@@ -179,10 +179,10 @@ test('an organization that requires its provider has a password lead there, and 
   await page.getByText('sso.provider_error').waitFor();
   await expectNoBarriers();
   await link('Sign in another way').click();
-  await page.getByLabel('Password', { exact: true }).waitFor(); // and not to the provider again
+  await page.getByLabel('Password', { exact: true }).waitFor(); // and not the provider again
 });
 
-test('a test sign-in says what comes of it, and its link works once', async () => {
+test('a test sign-in shows its result, and its link works once', async () => {
   const { test_url: url } = (await api('POST', `/organizations/${organizationId}/sso-connection/test`)).data;
   await page.goto(url);
   await heading('Test this sign-in').waitFor();
@@ -206,7 +206,7 @@ test('a test sign-in says what comes of it, and its link works once', async () =
   await expectNoBarriers();
 });
 
-test('a provider that is away is said to be, and the way in German', async () => {
+test('an unreachable provider is reported, in German too', async () => {
   await asOwner(
     (db) => db.query(`update sso_connections set oidc_discovery_url = 'http://127.0.0.1:9'`),
     site.service.ownerUrl,
@@ -219,7 +219,7 @@ test('a provider that is away is said to be, and the way in German', async () =>
   await expectNoBarriers();
 });
 
-test('members whose provider was switched off are told so, and shown the way by a recovery code', async () => {
+test('members whose provider was disabled are told so, and can sign in by a recovery code', async () => {
   await asOwner((db) => db.query(`update sso_connections set status = 'auto_disabled'`), site.service.ownerUrl);
   await arrive();
   await page.goto(authorizeUrl(site, { organization: organizationId }));

@@ -14,12 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => site?.stop());
 afterEach(async () => {
-  expect(await site.leave()).toEqual([]); // a violation of the pages' own security policy would be one
+  expect(await site.leave()).toEqual([]); // includes violations of the pages' own security policy
 });
 
 async function arrive(options?: BrowserContextOptions) {
   page = await site.arrive(options);
-  // What the pages ask the browser for, without a change to it.
+  // Records what the pages request from the browser, without changing it.
   await page.addInitScript(`
     const asked = (window.asked = []);
     const get = navigator.credentials?.get.bind(navigator.credentials);
@@ -33,7 +33,7 @@ const claim = (name: string) => claimIn(page, idToken, name);
 const passkeyButton = () => button('Sign in with a passkey');
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
-/** Comes to the sign-in page as on another day: without a session anywhere. */
+/** Opens the sign-in page as on another day: without any session. */
 async function startAnew({ until = /^Sign in to / as string | RegExp } = {}) {
   await page.context().clearCookies();
   await page.goto(site.shop.url);
@@ -41,11 +41,11 @@ async function startAnew({ until = /^Sign in to / as string | RegExp } = {}) {
   await heading(until).waitFor();
 }
 
-/** As in a browser that suggests no passkeys, so that only the button asks for one. */
+/** Simulates a browser that suggests no passkeys, so that only the button requests one. */
 const withoutSuggestions = () =>
   page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false');
 
-/** Takes all second factors away from somebody. */
+/** Deletes all second factors of a person. */
 const forget = ({ email }: Person) =>
   asOwner(async (owner) => {
     for (const table of ['mfa_factors', 'recovery_codes']) {
@@ -55,7 +55,7 @@ const forget = ({ email }: Person) =>
     }
   }, site.service.ownerUrl);
 
-/** Sets up what is plugged in, in the middle of a first sign-in, and answers the recovery codes. */
+/** Enrolls the plugged-in key during a first sign-in; returns the recovery codes. */
 async function enroll(person: Person): Promise<string[]> {
   await startAnew();
   await fillIn(page, person);
@@ -75,7 +75,7 @@ async function enroll(person: Person): Promise<string[]> {
 
 let anasCodes: string[];
 
-test('a security key is set up as the first factor, and asked for at the next sign-in', async () => {
+test('a security key is set up as the first factor, and requested at the next sign-in', async () => {
   await arrive();
   const key = await plugIn(page, 'security-key');
   anasCodes = await enroll(site.data.ana);
@@ -91,10 +91,10 @@ test('a security key is set up as the first factor, and asked for at the next si
   expect(await claim('acr').textContent()).toMatch(/aal2/);
 });
 
-test('a device that is not to be asked again is not', async () => {
+test('a device that was remembered is not asked again', async () => {
   await arrive();
   await plugIn(page, 'security-key');
-  // The key of another day: this browser has none that fits, so a recovery code stands in.
+  // The key of the earlier test: this browser has none that fits, so a recovery code replaces it.
   await startAnew();
   await fillIn(page, site.data.ana);
   await heading('Confirm that it is you').waitFor();
@@ -110,7 +110,7 @@ test('a device that is not to be asked again is not', async () => {
   await heading('Hello, Ana Example').waitFor();
 });
 
-test('a passkey of the device signs in by itself: by the button, and from the suggestions of the address field', async () => {
+test('a passkey of the device is enough to sign in: by the button, and from the suggestions of the address field', async () => {
   await arrive();
   const phone = await plugIn(page, 'platform');
   await enroll(site.data.ben);
@@ -120,7 +120,7 @@ test('a passkey of the device signs in by itself: by the button, and from the su
   await startAnew();
   await expectNoBarriers();
   expect(await page.getByLabel('Email').getAttribute('autocomplete')).toBe('username webauthn');
-  await page.waitForFunction(`window.asked.includes('conditional')`); // nobody chooses it, and the button takes its place
+  await page.waitForFunction(`window.asked.includes('conditional')`); // the user chooses no suggestion, and the button takes over
   await phone.attend(true);
   await passkeyButton().click();
   await heading('Hello, Ben Example').waitFor();
@@ -131,7 +131,7 @@ test('a passkey of the device signs in by itself: by the button, and from the su
   expect(await claim('amr').textContent()).toMatch(/swk.*user.*mfa/);
 });
 
-test('a page that is open for longer than its challenge is good asks for another one, and tries again where that was too late', async () => {
+test('a page that stays open longer than its challenge is valid requests another, and tries again if that came too late', async () => {
   await arrive();
   const phone = await plugIn(page, 'platform');
   await forget(site.data.ben);
@@ -160,7 +160,7 @@ test('a page that is open for longer than its challenge is good asks for another
   expect(isStale).toBe(false);
 });
 
-test('what is cancelled or not recognized says so, and leaves every other way open', async () => {
+test('a key that was cancelled or not recognized is reported, and every other way stays open', async () => {
   await arrive();
   await withoutSuggestions();
   const phone = await plugIn(page, 'platform');
@@ -179,7 +179,7 @@ test('what is cancelled or not recognized says so, and leaves every other way op
   await button('Continue').click();
   await alert.filter({ hasText: 'cancelled or took too long' }).waitFor();
   await expectNoBarriers();
-  await phone.recognize(true); // the same page takes another try
+  await phone.recognize(true); // the same page allows another attempt
   await button('Continue').click();
   await heading('Hello, Ben Example').waitFor();
 
@@ -194,7 +194,7 @@ test('what is cancelled or not recognized says so, and leaves every other way op
   await heading('Hello, Ben Example').waitFor();
 });
 
-test('a passkey that the service does not know is refused, in the reader’s language', async () => {
+test('a passkey that the service does not know is refused, in the browser’s language', async () => {
   await arrive({ locale: 'de-DE', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   await withoutSuggestions();
   const phone = await plugIn(page, 'platform');
@@ -209,7 +209,7 @@ test('a passkey that the service does not know is refused, in the reader’s lan
   await expectNoBarriers();
 });
 
-test('a service that is away while the key is asked leaves the page usable', async () => {
+test('the page stays usable when the service is away during the key’s request', async () => {
   await arrive();
   await plugIn(page, 'security-key');
   await startAnew();
@@ -223,7 +223,7 @@ test('a service that is away while the key is asked leaves the page usable', asy
   await page.getByLabel('Recovery code').waitFor();
 });
 
-test('without JavaScript the other ways are there, and a page that needs it says so', async () => {
+test('without JavaScript the other ways work, and a page that needs it says so', async () => {
   await arrive({ javaScriptEnabled: false });
   await startAnew();
   expect(await passkeyButton().count()).toBe(0);
@@ -237,7 +237,7 @@ test('without JavaScript the other ways are there, and a page that needs it says
   await heading('Hello, Ana Example').waitFor();
 });
 
-test('a browser without WebAuthn is treated alike', async () => {
+test('a browser without WebAuthn works alike', async () => {
   await arrive();
   await page.addInitScript('delete window.PublicKeyCredential');
   await startAnew();
@@ -248,7 +248,7 @@ test('a browser without WebAuthn is treated alike', async () => {
   expect(await button(/recovery code/i).count()).toBe(1);
 });
 
-test('a browser that knows neither JSON options nor conditional suggestions signs in by the button', async () => {
+test('a browser without JSON options and conditional suggestions signs in by the button', async () => {
   await arrive();
   const phone = await plugIn(page, 'platform');
   await page.addInitScript(`
@@ -265,7 +265,7 @@ test('a browser that knows neither JSON options nor conditional suggestions sign
   await heading('Hello, Ben Example').waitFor();
 });
 
-test('a key that is right where the Environment takes other kinds leads to the page that offers those', async () => {
+test('a valid key of a kind that the Environment does not allow leads to the page with the allowed kinds', async () => {
   await arrive();
   await withoutSuggestions();
   await plugIn(page, 'platform');

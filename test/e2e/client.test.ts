@@ -28,7 +28,7 @@ const refusalOf = (call: Promise<unknown>): Promise<GatehouseError> =>
     (error: unknown) => (error instanceof GatehouseError ? error : Promise.reject(error)),
   );
 
-test('a server makes a tree, a role and an identity, and asks what it may do, and why', async () => {
+test('a server creates a tree, a role and an identity, and asks what the identity may do, and why', async () => {
   const schema = await gatehouse.get('/api/v1/node-type-schema');
   const node_type = schema.data.node_types.map(({ key }) => key).find((key) => key !== 'organization') ?? '';
   const { data: berlin } = await gatehouse.post('/api/v1/nodes', { body: { node_type, name: 'Berlin' } });
@@ -65,7 +65,7 @@ test('a server makes a tree, a role and an identity, and asks what it may do, an
   expect(authzen.decision).toBe(true);
 });
 
-test('a read carries no Idempotency-Key, and its answer is not stored', async () => {
+test('a read sends no Idempotency-Key, and its answer is not stored', async () => {
   const keyed: Record<string, boolean> = {};
   const watched: typeof fetch = (input, init) => {
     const { url, headers } = input as Request;
@@ -97,7 +97,7 @@ test('a read carries no Idempotency-Key, and its answer is not stored', async ()
   });
 });
 
-test('keys are made, rotated and deleted', async () => {
+test('keys are created, rotated and deleted', async () => {
   const { data: made } = await gatehouse.post('/api/v1/api-keys', {
     body: { name: 'Billing', access_mode: 'scoped', scopes: ['identity.view'] },
   });
@@ -111,7 +111,7 @@ test('keys are made, rotated and deleted', async () => {
   expect(await gatehouse.delete('/api/v1/api-keys/{id}', { params })).toBeUndefined();
 });
 
-test('a list is read to its end, page after page', async () => {
+test('a list is read to its end, page by page', async () => {
   const emails = Array.from({ length: 5 }, (_, i) => `page-${i}@example.com`);
   for (const email of emails) await gatehouse.post('/api/v1/identities', { body: { email } });
   const found: string[] = [];
@@ -120,7 +120,7 @@ test('a list is read to its end, page after page', async () => {
   expect(found).toEqual(emails);
 });
 
-test('somebody who is deleted while a list is read takes nobody else with them', async () => {
+test('a person who is deleted while a list is read makes the list skip nobody', async () => {
   const emails = Array.from({ length: 6 }, (_, i) => `leaver-${i}@example.com`);
   for (const email of emails) await gatehouse.post('/api/v1/identities', { body: { email } });
   const found: string[] = [];
@@ -132,7 +132,7 @@ test('somebody who is deleted while a list is read takes nobody else with them',
   expect(found).toEqual(emails.toReversed());
 });
 
-test('a program that has its answer ends, however patient it was', async () => {
+test('a program ends once it has its answer, however long its timeout', async () => {
   const client = new URL('../../dist/client/index.js', import.meta.url).href;
   const options = JSON.stringify({ baseUrl, apiKey, timeoutMs: 86_400_000 });
   const program = `const { createGatehouse } = await import('${client}');
@@ -143,7 +143,7 @@ test('a program that has its answer ends, however patient it was', async () => {
   expect(stdout.trim()).toBe('number');
 });
 
-test('an export is passed on as a file, unparsed', async () => {
+test('an export is returned as a file, unparsed', async () => {
   await gatehouse.post('/api/v1/identities', { body: { email: 'filed@example.com' } });
   const lines = async (format: 'ndjson' | 'csv') =>
     (await text(await gatehouse.get('/api/v1/audit-logs/export', { params: { query: { format } } })))
@@ -153,7 +153,7 @@ test('an export is passed on as a file, unparsed', async () => {
   expect((await lines('csv')).length).toBeGreaterThan(1);
 });
 
-test('a change with a stale version is told the current one', async () => {
+test('a change with a stale version gets the current one in the error', async () => {
   const { data: role } = await gatehouse.post('/api/v1/roles', { body: { name: 'Editor', permission_keys: [] } });
   const params = { path: { id: role.id }, header: { 'If-Match': `"${role.version}"` } };
   await gatehouse.patch('/api/v1/roles/{id}', { params, body: { name: 'Author' } });
@@ -182,7 +182,7 @@ test('an administrator calls the same operations on the Portal API', async () =>
   expect(members.items.length).toBeGreaterThan(0);
 });
 
-describe('between it and the service', () => {
+describe('trouble between client and service', () => {
   let proxy: Server;
   let trouble: ('lose' | 'refuse' | 'hang')[] = [];
   let seen: string[] = [];
@@ -209,7 +209,7 @@ describe('between it and the service', () => {
   });
   afterAll(() => new Promise((resolve) => proxy.close(resolve)));
 
-  test('a write whose answer is lost is tried again, and done once', async () => {
+  test('a write whose answer is lost is retried, and carried out once', async () => {
     trouble = ['lose', 'refuse'];
     const patient = createGatehouse({ baseUrl: proxied, apiKey });
     const { data } = await patient.post('/api/v1/identities', { body: { email: 'once@example.com' } });
@@ -218,7 +218,7 @@ describe('between it and the service', () => {
     expect(new Set(seen).size).toBe(1);
   });
 
-  test('a service that keeps silent is given up in time', async () => {
+  test('a request without an answer ends at its timeout', async () => {
     trouble = ['hang'];
     const bound = createGatehouse({ baseUrl: proxied, apiKey, retries: 0, timeoutMs: 500 });
     const asked = amidCollections(() => bound.get('/api/v1/identities/summary'));
@@ -228,7 +228,7 @@ describe('between it and the service', () => {
     ).rejects.toThrow('not any more');
   });
 
-  test('an impatient caller is told', async () => {
+  test('a caller without retries gets the error', async () => {
     trouble = ['refuse'];
     const impatient = createGatehouse({ baseUrl: proxied, apiKey, retries: 0 });
     const refused = await refusalOf(impatient.post('/api/v1/identities', { body: { email: 'never@example.com' } }));
@@ -236,7 +236,7 @@ describe('between it and the service', () => {
   });
 });
 
-test('the types are those of the API as it is now', async () => {
+test('the generated types match the current API', async () => {
   const run = promisify(execFile);
   await expect(run(process.execPath, ['scripts/generate-client.js', '--check'])).resolves.toMatchObject({ stderr: '' });
 });

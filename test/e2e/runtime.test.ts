@@ -38,7 +38,7 @@ describe('npm start', () => {
     return { service, demo: await demoIn(folder) };
   };
   const demoIn = async (folder: string) => JSON.parse(await readFile(join(folder, 'demo.json'), 'utf8'));
-  /** As every client should: what is refused because the machine is busy is asked again when the answer says. */
+  /** Retries as every client should: a request that was refused because the machine is busy, when the answer says. */
   async function signIn(demo: { base_url: string; admin: object }): Promise<Response> {
     for (let tries = 1; ; tries++) {
       const answer = await fetch(`${demo.base_url}/v1/auth/login`, {
@@ -51,7 +51,7 @@ describe('npm start', () => {
     }
   }
 
-  test('from nothing: everything runs and is written down; Ctrl-C ends all of it, and a second start goes on with it', async () => {
+  test('an empty folder becomes a running demo with its data written down; Ctrl-C ends it all, and a second start continues it', async () => {
     const folder = await newFolder();
     const env = await ports();
     const first = await ready(folder, env);
@@ -93,7 +93,7 @@ describe('npm start', () => {
     expect(first.service.out.stderr).toBe('');
 
     const second = await ready(folder, env);
-    // A port that nobody asked for is another one where a test beside this one has taken it meanwhile.
+    // A default port may differ, if a concurrent test has taken it meanwhile.
     const asked = (demo: object) =>
       JSON.stringify(demo).replace(/(?<=(?:127\.0\.0\.1|localhost)(?::|%3A))\d+/g, (port) =>
         Object.values(env).includes(port) ? port : 'any',
@@ -107,8 +107,8 @@ describe('npm start', () => {
     expect(await second.service.interrupt()).toEqual({ code: 0, signal: null });
   });
 
-  test('two of them run side by side, each with its own ports and data; one that is killed takes only its own with it', async () => {
-    // The second one is given no ports, and has to find those that are left.
+  test('two demos run side by side with their own ports and data; one that is killed takes only its own parts with it', async () => {
+    // The second one gets no ports, and has to find free ones.
     const [one, other] = await Promise.all([ready(await newFolder(), await ports()), ready(await newFolder(), {})]);
     const shared = ['base_url', 'temporal_address', 'temporal_ui_url', 'inbox_url', 'database_url', 'api_key'].filter(
       (name) => one.demo[name] === other.demo[name],
@@ -141,7 +141,7 @@ describe('npm start', () => {
     },
   );
 
-  test('Ctrl-C while it still prepares ends it, and leaves nothing running', async () => {
+  test('Ctrl-C during the preparation ends it, and leaves nothing running', async () => {
     const service = start('dev', { DATA_DIR: await newFolder(), ...(await ports()) });
     const family = new Map<number, string>();
     const watch = setInterval(() => {
@@ -165,7 +165,7 @@ async function listening(): Promise<number> {
 const linesOf = (text: string) => text.split('\n').filter(Boolean);
 const masterKeys = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 
-describe.each(['api', 'worker'] as const)('the %s does not start, and says why in one line each', (name) => {
+describe.each(['api', 'worker'] as const)('what keeps the %s from starting is reported, in one line each', (name) => {
   const settings = async (changes: Record<string, string> = {}) => ({
     PORT: String(await freePort()),
     METRICS_PORT: '0',
@@ -191,12 +191,12 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
     expect(lines[0]).not.toContain('secret-word');
   });
 
-  test('a name of a database host that nobody knows', async () => {
+  test('a database host name that does not exist', async () => {
     const env = await settings({ DATABASE_URL: 'postgres://gatehouse_service:x@database.invalid/gatehouse' });
     expect(await refusals(env)).toEqual([expect.stringMatching(/^PostgreSQL does not answer: .*database\.invalid/)]);
   });
 
-  test('a role or a database that is not there', async () => {
+  test('a role or a database that does not exist', async () => {
     const url = new URL(serviceUrl(process.env.GATEHOUSE_TEST_SERVER ?? ''));
     url.pathname = '/there_is_no_such_database';
     const [line, ...more] = await refusals(await settings({ DATABASE_URL: url.href }));
@@ -207,7 +207,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
     ]);
   });
 
-  test('a schema that is not there, or old', async () => {
+  test('a schema that is missing or old', async () => {
     const database = await newDatabase({ poolSize: 1 });
     cleanUps.push(database.close);
     const env = await settings({ DATABASE_URL: database.url });
@@ -220,7 +220,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
     expect(await refusals(env)).toEqual([expect.stringMatching(/^there is no schema.*npm run migrate/)]);
   });
 
-  test('everything that production asks for is missing: all of it is named at once', async () => {
+  test('all settings that production requires are missing: one error names them all', async () => {
     const lines = await refusals({ NODE_ENV: 'production' });
     const required = ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'MASTER_KEYS', 'BASE_URL'];
     if (name === 'worker') required.push('SMTP_URL');
@@ -259,7 +259,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
       MAIL_FROM: 'Gatehouse <a@example.com, b@example.com>',
       INTENT_TTL: '-1h',
     },
-  ])('settings that cannot be read are all named at once, without their values (%#)', async (unreadable) => {
+  ])('settings that cannot be parsed are all named at once, without their values (%#)', async (unreadable) => {
     const database = serviceUrl(process.env.GATEHOUSE_TEST_SERVER ?? '');
     const lines = await refusals(await settings({ DATABASE_URL: database, ...unreadable }));
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(Object.keys(unreadable).sort());
@@ -268,7 +268,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
   });
 });
 
-test('the api with its port in use says so in one line', async () => {
+test('the api says in one line that its port is in use', async () => {
   const database = await newDatabase({ poolSize: 1 });
   cleanUps.push(database.close);
   const port = await listening();

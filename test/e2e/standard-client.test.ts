@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-/** What an application configures: the issuer, its id, and how it proves itself. Signatures are verified. */
+/** Configures the library as an application does: issuer, client id and authentication. Signatures are verified. */
 const configure = (clientId: string, authentication: oidc.ClientAuth) =>
   oidc.discovery(new URL(service.baseUrl), clientId, {}, authentication, {
     execute: [oidc.allowInsecureRequests, oidc.enableNonRepudiationChecks],
@@ -21,12 +21,12 @@ const configure = (clientId: string, authentication: oidc.ClientAuth) =>
 interface SignIn {
   agent?: UserAgent;
   pkce?: boolean;
-  /** Sent instead of the one that the challenge was made from. */
+  /** Replaces the verifier from which the challenge was made. */
   otherVerifier?: string;
   parameters?: Record<string, string>;
 }
 
-/** Authorization code flow as the library does it; the person types email and password unless the agent is known. */
+/** Runs the authorization code flow by the library; the person types email and password unless already signed in. */
 async function signIn(
   config: oidc.Configuration,
   { agent = createUserAgent(), pkce = true, otherVerifier, parameters }: SignIn = {},
@@ -81,7 +81,7 @@ describe('discovery', () => {
     );
   });
 
-  test('the OAuth document says the same', async () => {
+  test('the OAuth metadata is the same', async () => {
     const [openid, oauth] = await Promise.all(
       ['openid-configuration', 'oauth-authorization-server'].map(async (name) => {
         const response = await fetch(`${service.baseUrl}/.well-known/${name}`);
@@ -107,7 +107,7 @@ describe('discovery', () => {
 describe('a public client', () => {
   const config = () => configure(data.publicClient, oidc.None());
 
-  test('signs a person in with authorization code and PKCE, and the tokens hold what they should', async () => {
+  test('signs a person in with authorization code and PKCE, and the tokens have the right content', async () => {
     const { tokens, claims } = await signIn(await config(), { parameters: { max_age: '600' } });
     expect(tokens).toMatchObject({ token_type: 'bearer', expires_in: 900, scope: 'openid profile email' });
     expect(claims).toMatchObject({
@@ -163,12 +163,12 @@ describe('a public client', () => {
     await expect(oidc.fetchUserInfo(client, third.access_token, claims.sub)).rejects.toThrow();
   });
 
-  test('cannot use another verifier than the one it started with', async () => {
+  test('cannot use a verifier other than the one of its challenge', async () => {
     const attempt = signIn(await config(), { otherVerifier: oidc.randomPKCECodeVerifier() });
     await expect(attempt).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  test('gets single sign-on for a person who is known, and none after the person signed out', async () => {
+  test('gets single sign-on for a signed-in person, and none after the person signed out', async () => {
     const client = await config();
     const { agent, tokens, claims } = await signIn(client);
     const other = await configure(data.otherPublicClient, oidc.None());
@@ -191,13 +191,13 @@ describe.each([
 ] as const)('a confidential client with %s', (_method, clientOf, authentication) => {
   const config = () => configure(clientOf().clientId, authentication(clientOf().secret));
 
-  test('signs a person in without PKCE, refreshes, and asks about its tokens', async () => {
+  test('signs a person in without PKCE, refreshes, and introspects its tokens', async () => {
     const client = await config();
     const { tokens, claims } = await signIn(client, { pkce: false });
     expect(claims).toMatchObject({ aud: clientOf().clientId, email: data.ana.email });
 
     const refreshed = await oidc.refreshTokenGrant(client, tokens.refresh_token as string);
-    expect(refreshed.refresh_token ?? tokens.refresh_token).toBe(tokens.refresh_token); // the same one goes on
+    expect(refreshed.refresh_token ?? tokens.refresh_token).toBe(tokens.refresh_token); // the same one stays valid
 
     expect(await oidc.tokenIntrospection(client, refreshed.access_token)).toMatchObject({
       active: true,
@@ -212,7 +212,7 @@ describe.each([
     }
   });
 
-  test('may use PKCE all the same, and then has to keep to it', async () => {
+  test('may use PKCE, and then has to complete it', async () => {
     const client = await config();
     expect((await signIn(client, { pkce: true })).claims.email).toBe(data.ana.email);
     const otherVerifier = oidc.randomPKCECodeVerifier();
@@ -221,7 +221,7 @@ describe.each([
     }
   });
 
-  test('is refused with another secret', async () => {
+  test('is refused with a wrong secret', async () => {
     const impostor = await configure(clientOf().clientId, authentication('not-the-secret'));
     // With Basic the library reads the WWW-Authenticate header instead of the body.
     await expect(signIn(impostor, { pkce: false })).rejects.toMatchObject({ status: 401 });

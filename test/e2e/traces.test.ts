@@ -39,7 +39,7 @@ const olga = {
 };
 const secrets = [...Object.values(olga), 'olga.ostrova', 'example.com', 'quarry', '/hooks'];
 
-/** A request in a trace of its caller's, of which it answers the id. */
+/** Sends a request in its caller's trace; returns the trace id. */
 async function call(method: string, path: string, body: object, headers: Record<string, string> = {}) {
   const traceId = randomBytes(16).toString('hex');
   const response = await fetch(`${service.baseUrl}${path}`, {
@@ -52,11 +52,11 @@ async function call(method: string, path: string, body: object, headers: Record<
 }
 
 const spansOf = (traceId: string) => otlp.spans.filter((span) => span.traceId === traceId);
-/** The last span to come, once it has come. */
+/** Waits for the span that arrives last. */
 const received = (traceId: string, name: string) =>
   until(`${name} in the trace`, async () => spansOf(traceId).find((span) => span.name === name));
 const isStatement = ({ name, attributes }: ReceivedSpan) => name === 'transaction' || 'db.query.text' in attributes;
-/** The spans below the request, once that is there too, without transactions and statements, which are many. */
+/** Returns the spans below the request once it has arrived, without the many transactions and statements. */
 async function formOf(traceId: string, request: string) {
   await received(traceId, request);
   const spans = spansOf(traceId);
@@ -72,7 +72,7 @@ async function formOf(traceId: string, request: string) {
 }
 
 let registered: string;
-/** What the browser that registered sends along. */
+/** The cookie of the browser that registered. */
 let cookie: string;
 
 test('a registration is one trace: request, outbox, workflow, activities, and the mail with its own workflow', async () => {
@@ -98,7 +98,7 @@ test('a registration is one trace: request, outbox, workflow, activities, and th
   ]);
   const spans = spansOf(registered);
   const request = spans.find(({ name }) => name === 'POST /v1/auth/register') as ReceivedSpan;
-  expect(request.parentSpanId).toBe('c'.repeat(16)); // the caller's
+  expect(request.parentSpanId).toBe('c'.repeat(16)); // of the caller
   const transaction = spans.find(({ parentSpanId, name }) => parentSpanId === request.spanId && name === 'transaction');
   const statements = spans.filter(({ parentSpanId }) => parentSpanId === transaction?.spanId).map(({ name }) => name);
   expect(statements).toEqual(expect.arrayContaining(['INSERT pending_registrations', 'INSERT outbox', 'COMMIT']));
@@ -113,7 +113,7 @@ test('a registration is one trace: request, outbox, workflow, activities, and th
   );
 });
 
-test('the confirmation is a trace of its own, through the update, and linked with the workflow that it wakes', async () => {
+test('the confirmation is a separate trace, through the update, with a link to the workflow that it wakes', async () => {
   const token = new URL(linkIn(await waitForMail(service.inboxUrl, olga.email))).searchParams.get('token') as string;
   secrets.push(token);
   const { traceId, status } = await call('POST', '/v1/auth/verify-email', { token }, { cookie });
@@ -134,11 +134,11 @@ test('the confirmation is a trace of its own, through the update, and linked wit
   const handle = new Client({ connection }).workflow.getHandle(run.attributes.temporalWorkflowId as string);
   const history = await historyText(handle);
   expect([history.includes(registered), history.includes(traceId)]).toEqual([true, true]);
-  await recordHistory('registration-traced', handle); // begun, asked and ended with traces: it replays without them
+  await recordHistory('registration-traced', handle); // recorded with traces: it replays without them
   await connection.close();
 });
 
-test('a delivery of a webhook is in the trace of what it tells of, and the receiver hears nothing of that', async () => {
+test('a webhook delivery is in the trace of its event, and the receiver does not get the trace', async () => {
   const { data: session } = await call('POST', '/v1/auth/login', { email: olga.email, password: olga.password });
   secrets.push(session.access_token as string, session.refresh_token ?? (session.access_token as string));
   const authorization = { authorization: `Bearer ${session.access_token}` };
@@ -173,13 +173,13 @@ test('a delivery of a webhook is in the trace of what it tells of, and the recei
   ]);
 });
 
-test('nothing in the traces tells whom they are about', () => {
+test('nothing in the traces identifies a person', () => {
   const text = otlp.requests.map((request) => request.text).join('\n');
   expect(text.length).toBeGreaterThan(10_000);
   expect([...secrets, 'Ours alone'].filter((secret) => text.includes(secret))).toEqual([]);
 });
 
-test('nobody takes the traces: requests are answered as ever, each process says so once, and ends in order', async () => {
+test('without a trace collector, requests are answered as usual, each process reports it once, and ends in order', async () => {
   await otlp.stop();
   const told = () =>
     [service.api, service.worker].map(

@@ -30,7 +30,7 @@ afterEach(async () => {
 
 type Services = ReturnType<typeof registrationServices>;
 
-/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
+/** Starts the worker process's parts on real PostgreSQL and Temporal; only the mail server is replaced. */
 function startWorker(services: Services) {
   stops.push(startWorkerParts({ database, temporal, processes }, services).stop);
 }
@@ -41,7 +41,7 @@ const newServices = (intentTtlMs = minutes(5)) =>
 const insertUser = `insert into users (id, email, first_name, last_name, password_hash, created_at, updated_at)
   values ($1, $2, 'Zdenka', 'Kovač', $3, now(), now())`;
 
-/** A user for whose address somebody registers once more. */
+/** Creates a user for whose address a second registration is parked. */
 async function parked(services: Services, { hasPassword = true } = {}) {
   const user = { id: randomUUID(), email: `zdenka.${randomUUID()}@private.example` };
   await select(insertUser, user.id, user.email, hasPassword ? 'hash' : null);
@@ -61,7 +61,7 @@ const resume = async (services: Services, userId: string, claimId: string = rand
   return processes.resumeAccountIntent(found.process, claimId);
 };
 const notFound = { code: 'account_intent.not_found' };
-/** As a client does: for as long as nobody can say, the same request comes again. */
+/** Repeats one request while the outcome is unknown, as a client does. */
 async function resumeInTheEnd(services: Services, userId: string) {
   const claimId = randomUUID();
   for (;;) {
@@ -76,7 +76,7 @@ async function resumeInTheEnd(services: Services, userId: string) {
   }
 }
 
-test('from the form to the Account, and no personal data or secret in any history', async () => {
+test('an intent leads from the form to the Account, with no personal data or secret in any history', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user, request } = await parked(services, { hasPassword: false });
@@ -85,7 +85,7 @@ test('from the form to the Account, and no personal data or secret in any histor
   const token = new URL(mail.values.link as string).searchParams.get('token') as string;
   expect(token).toMatch(/^[\w-]{43}$/);
   const claimId = randomUUID();
-  // Not before its owner has set a password; asked all the same, it goes on waiting.
+  // Refused until its owner has set a password, after which the process still waits.
   await expect(resume(services, user.id, claimId)).rejects.toMatchObject({ code: 'account.password_required' });
   const asked = { intentId: id, expiresAt: ((await row(id)).expires_at as Date).toISOString() };
   await expect(processes.resumeAccountIntent(asked, randomUUID())).rejects.toMatchObject(notFound);
@@ -119,11 +119,11 @@ test('twenty resumes at once create one Account', async () => {
   expect(await accountsOf(user.id)).toHaveLength(1);
 });
 
-test('a worker that dies between claim and provisioning has not created, and the next one does, once', async () => {
+test('a worker that dies between claim and provisioning has created nothing, and the next one creates the Account once', async () => {
   const services = newServices();
   const { id, user } = await parked(services);
   const real = createAccountIntentActivities(services);
-  // The first one claims; what it then was doing has no answer until long after, as with a killed process.
+  // The first worker claims; the rest of its attempt gets no answer until long after, as with a killed process.
   let died = () => {};
   const dead = new Promise<void>((resolve) => {
     died = resolve;
@@ -142,9 +142,9 @@ test('a worker that dies between claim and provisioning has not created, and the
   await dead;
   expect(await row(id)).toMatchObject({ status: 'claimed', claim_id: claimId });
   expect(await accountsOf(user.id)).toEqual([]);
-  const stopped = first.stop(); // takes no more work
+  const stopped = first.stop(); // accepts no more work
   startWorker(services);
-  const answer = await asked; // the Account, unless the machine was too slow for who waits ten seconds
+  const answer = await asked; // the Account, unless the machine was too slow for a caller who waits ten seconds
   expect(await handleOf(id).result()).toBe('consumed');
   const made = await services.accountIntents.findFor(user.id, claimId);
   if (made?.status !== 'consumed') throw new Error('it is not consumed');
@@ -156,7 +156,7 @@ test('a worker that dies between claim and provisioning has not created, and the
   await stopped;
 });
 
-test('terminated between claim and provisioning, it goes on where its row stands', async () => {
+test('an intent whose process is terminated between claim and provisioning continues where its row stands', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);
@@ -170,7 +170,7 @@ test('terminated between claim and provisioning, it goes on where its row stands
   expect(await accountsOf(user.id)).toHaveLength(1);
 });
 
-test('discarded by its owner, it ends at once', async () => {
+test('an intent that its owner discards ends at once', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);
@@ -181,7 +181,7 @@ test('discarded by its owner, it ends at once', async () => {
   expect(await handleOf(id).result()).toBe('discarded');
 });
 
-test('nobody resumes it: the row says expired', async () => {
+test('an intent that nobody resumes expires, and so does its row', async () => {
   const services = newServices(seconds(3));
   startWorker(services);
   const { id } = await parked(services);
@@ -189,7 +189,7 @@ test('nobody resumes it: the row says expired', async () => {
   expect(await handleOf(id).result()).toBe('expired');
 });
 
-test('one whose time is over before its process begins is closed by it, with its event and without its mail', async () => {
+test('an intent that expires before its process begins is closed by the process, with its event and without its mail', async () => {
   const services = newServices(1);
   const { id, user } = await parked(services);
   startWorker(services);
@@ -200,7 +200,7 @@ test('one whose time is over before its process begins is closed by it, with its
   expect(services.sent.filter(({ to }) => to === user.email)).toEqual([]);
 });
 
-test('cancelled in the Temporal UI, the row says so', async () => {
+test('an intent that is cancelled in the Temporal UI is cancelled in its row', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);
@@ -210,7 +210,7 @@ test('cancelled in the Temporal UI, the row says so', async () => {
   expect(await row(id)).toMatchObject({ ended_reason: 'cancelled_by_operator' });
 });
 
-test('a short name taken meanwhile: failed, said by mail, and created when support has it tried again', async () => {
+test('an intent whose short name was taken meanwhile fails, mails that, and creates the Account when support retries it', async () => {
   const services = newServices();
   startWorker(services);
   const { id, user } = await parked(services);

@@ -20,7 +20,7 @@ const ids: Made = { accountId: randomUUID(), applicationId: randomUUID() };
 const outage = () => ApplicationFailure.retryable('away', 'outage');
 const slugTaken = () => ApplicationFailure.nonRetryable('taken', 'account.slug_taken');
 
-/** Stands for the row, which decides. */
+/** Replaces the row, which decides. */
 function fakeActivities(expiresAt: () => number, row: AccountIntentStatus) {
   let status = row;
   let claimed = '';
@@ -47,7 +47,7 @@ function fakeActivities(expiresAt: () => number, row: AccountIntentStatus) {
       if (status === 'parked') status = 'cancelled';
       return status;
     }),
-    /** What another process did to the row. */
+    /** Changes the row as another process would. */
     becomes(next: AccountIntentStatus) {
       status = next;
     },
@@ -58,7 +58,7 @@ type Activities = Omit<ReturnType<typeof fakeActivities>, 'becomes'>;
 interface Start {
   ttlMs?: number;
   row?: AccountIntentStatus;
-  /** Says what its activities do otherwise, before it runs. */
+  /** Changes what its activities do, before it runs. */
   before?(activities: Activities): void;
 }
 
@@ -85,19 +85,19 @@ async function startIntent({ ttlMs = 3_600_000, row = 'parked', before }: Start 
 }
 
 const codeOf = (error: unknown) => ((error as WorkflowUpdateFailedError).cause as ApplicationFailure).type;
-/** One that comes when all is over finds no process to ask, which a caller is told in the same words. */
+/** Returns the code of a refusal; a call after the end finds no workflow, which callers see as the same refusal. */
 const refusalOf = (promise: Promise<unknown>) =>
   promise.then(
     () => 'none',
     (error: unknown) => (error instanceof WorkflowNotFoundError ? 'account_intent.not_found' : codeOf(error)),
   );
-/** Does not get through before something has happened: says whether it has. */
+/** Fails with an outage until something has happened. */
 const outageUntil = (hasHappened: () => boolean, work: (...args: never[]) => Promise<unknown>) =>
   (async (...args: never[]) => {
     if (!hasHappened()) throw outage();
     return work(...args);
   }) as never;
-test('a resumed one is claimed, then provisioned, and says its Account', async () => {
+test('a resumed intent is claimed, then provisioned, and its state names the Account', async () => {
   const { id, handle, activities, resume } = await startIntent();
   const claimId = randomUUID();
   expect(await resume(claimId)).toEqual(ids);
@@ -112,7 +112,7 @@ test('a resumed one is claimed, then provisioned, and says its Account', async (
   await recordHistory('account-intent', handle);
 });
 
-// As many as a server takes for one workflow at once; `account-intent-processes` has more.
+// As many as a server accepts for one workflow at once; `account-intent-processes` has more.
 test('ten resumes at once provision once; the others are refused', async () => {
   const { handle, activities, resume } = await startIntent();
   const outcomes = await Promise.all(Array.from({ length: 10 }, () => refusalOf(resume())));
@@ -122,14 +122,14 @@ test('ten resumes at once provision once; the others are refused', async () => {
   expect(activities.provisionIntent).toHaveBeenCalledTimes(1);
 });
 
-test('the same request is answered the same again', async () => {
+test('the same resume request gets the same answer again', async () => {
   const { activities, resume } = await startIntent();
   const claimId = randomUUID();
   expect(await Promise.all([resume(claimId), resume(claimId)])).toEqual([ids, ids]);
   expect(activities.provisionIntent).toHaveBeenCalledTimes(1);
 });
 
-test('a lost answer of any step is ridden out, and creates one Account', async () => {
+test('an intent survives a lost answer of any step, and creates one Account', async () => {
   const { handle, activities, resume } = await startIntent();
   for (const activity of [activities.claimIntent, activities.provisionIntent] as jest.Mock<() => Promise<unknown>>[]) {
     const work = activity.getMockImplementation() as (...args: unknown[]) => Promise<unknown>;
@@ -138,20 +138,20 @@ test('a lost answer of any step is ridden out, and creates one Account', async (
       throw outage(); // after its effect was committed
     }) as never);
   }
-  // The provisioning's second run finds it done.
+  // The second run of the provisioning finds it done.
   activities.provisionIntent.mockImplementation(async () => ids);
   expect(await resume()).toEqual(ids);
   expect(await handle.result()).toBe('consumed');
 });
 
-test('nobody resumes: it expires at its time', async () => {
+test('an intent that nobody resumes expires at its time', async () => {
   const { handle, activities } = await startIntent({ ttlMs: 1_500 });
   expect(await handle.result()).toBe('expired');
   expect(activities.expireIntent).toHaveBeenCalled();
   await recordHistory('account-intent-expired', handle);
 });
 
-test('a discarded one ends, and cannot be resumed', async () => {
+test('a discarded intent ends, and cannot be resumed', async () => {
   const { handle, untilCalled, becomes, resume, activities } = await startIntent();
   await untilCalled('announceIntent');
   becomes('discarded');
@@ -162,7 +162,7 @@ test('a discarded one ends, and cannot be resumed', async () => {
   await recordHistory('account-intent-discarded-as-the-row-says', handle);
 });
 
-test('a signal that it was discarded is no more than a reason to look at the row', async () => {
+test('a signal that the intent was discarded only makes the workflow read the row', async () => {
   const { handle, untilCalled, resume } = await startIntent();
   await handle.signal('discard');
   await untilCalled('expireIntent');
@@ -170,7 +170,7 @@ test('a signal that it was discarded is no more than a reason to look at the row
   expect(await resume()).toEqual(ids);
 });
 
-test('a row that ended before the process began, or without its knowing, ends it', async () => {
+test('an intent whose row ended before or without its workflow ends the workflow', async () => {
   const early = await startIntent({ row: 'discarded' });
   expect(await early.handle.result()).toBe('discarded');
   const late = await startIntent();
@@ -180,7 +180,7 @@ test('a row that ended before the process began, or without its knowing, ends it
   expect(await late.handle.result()).toBe('discarded');
 });
 
-test('older wishes of the same user end with a resumed one', async () => {
+test('a resumed intent ends older intents of the same user', async () => {
   const older = await startIntent();
   const newer = await startIntent();
   newer.activities.claimIntent.mockImplementationOnce(async () => {
@@ -194,7 +194,7 @@ test('older wishes of the same user end with a resumed one', async () => {
   await recordHistory('account-intent-with-older-ones', newer.handle);
 });
 
-describe('one whose Account cannot be made', () => {
+describe('an intent whose Account cannot be created', () => {
   test('fails with the reason, for its caller and in the Temporal UI', async () => {
     const { id, handle, activities, resume } = await startIntent();
     activities.provisionIntent.mockRejectedValue(slugTaken());
@@ -206,14 +206,14 @@ describe('one whose Account cannot be made', () => {
     await recordHistory('account-intent-failed', handle);
   });
 
-  test('is provisioned by a new run when support has it tried again', async () => {
+  test('is provisioned by a new run when support retries it', async () => {
     const { handle, activities } = await startIntent({ row: 'claimed' });
     expect(await handle.result()).toBe('consumed');
     expect(activities.claimIntent).not.toHaveBeenCalled();
     await recordHistory('account-intent-retried', handle);
   });
 
-  test('was made after all, when the row says so', async () => {
+  test('was created after all, if the row says so', async () => {
     const { handle, activities, resume } = await startIntent();
     activities.provisionIntent.mockRejectedValue(slugTaken());
     activities.failIntent.mockResolvedValue(ids);
@@ -222,7 +222,7 @@ describe('one whose Account cannot be made', () => {
   });
 });
 
-describe('cancelled by an operator', () => {
+describe('an intent that an operator cancels', () => {
   test.each([
     ['announceIntent', 3_600_000],
     ['expireIntent', 1_500],
@@ -236,7 +236,7 @@ describe('cancelled by an operator', () => {
     expect(activities.cancelIntent).toHaveBeenCalledTimes(1);
   });
 
-  test('while a claim of an earlier run is provisioned, the account comes first', async () => {
+  test('creates the Account first, while a claim of an earlier run is provisioned', async () => {
     let cancelled = false;
     const before = ({ provisionIntent }: Activities) =>
       void provisionIntent.mockImplementation(outageUntil(() => cancelled, provisionIntent.getMockImplementation()!));
@@ -249,7 +249,7 @@ describe('cancelled by an operator', () => {
     expect(activities.cancelIntent).not.toHaveBeenCalled();
   });
 
-  test('while it waits, it says so in the row and in Temporal, and cannot be resumed', async () => {
+  test('is cancelled in its row and in Temporal while it waits, and cannot be resumed', async () => {
     const { handle, activities, untilCalled, resume } = await startIntent();
     await untilCalled('announceIntent');
     await sleep(100);
@@ -262,7 +262,7 @@ describe('cancelled by an operator', () => {
     await recordHistory('account-intent-cancelled', handle);
   });
 
-  test.each(['claimIntent', 'provisionIntent'] as const)('during %s, the account comes first', async (step) => {
+  test.each(['claimIntent', 'provisionIntent'] as const)('creates the Account first during %s', async (step) => {
     const { handle, activities, untilCalled, resume } = await startIntent();
     let finish = (_: unknown) => {};
     const activity = activities[step] as unknown as jest.Mock<(...args: unknown[]) => Promise<unknown>>;
@@ -284,7 +284,7 @@ describe('cancelled by an operator', () => {
     await recordHistory(`account-intent-cancelled-during-${step}`, handle);
   });
 
-  test('while it fails, it has failed', async () => {
+  test('has failed if it is cancelled while it fails', async () => {
     const { handle, activities, untilCalled, resume } = await startIntent();
     activities.provisionIntent.mockRejectedValue(slugTaken());
     let cancelled = false;
@@ -301,7 +301,7 @@ describe('cancelled by an operator', () => {
   });
 });
 
-test('a resume by hand with anything but the id of a request is refused, and the wish goes on waiting', async () => {
+test('a resume by hand with anything but a request id is refused, and the intent goes on waiting', async () => {
   const { handle, activities } = await startIntent();
   for (const wrong of ['please', 7 as never, null as never]) {
     const asked = handle.executeUpdate<Made, [string]>('resume', { args: [wrong] });
@@ -311,7 +311,7 @@ test('a resume by hand with anything but the id of a request is refused, and the
   expect(await handle.executeUpdate<Made, []>('resume')).toEqual(ids);
 });
 
-test('a claim that cannot be made is given up within a minute, and a cancel is heard then', async () => {
+test('a claim that fails is given up within a minute, and the workflow then reacts to a cancel', async () => {
   const { handle, activities, resume, untilCalled } = await startIntent({
     before: (its) => its.claimIntent.mockRejectedValue(outage()),
   });

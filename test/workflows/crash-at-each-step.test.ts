@@ -12,11 +12,11 @@ import { patience } from '../support/patience.js';
 import { historyText } from '../support/temporal.js';
 
 /**
- * Workers die after the activities of every workflow, which have had their effect by then, and others take over. Each run
- * has to leave behind what an undisturbed one leaves: the same rows, each event once and each mail as one message.
+ * Kills workers after the activities of every workflow, when these have taken effect, and lets other workers take over.
+ * Each run has to leave what an undisturbed one leaves: the same rows, each event once and each mail as one message.
  */
 const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns, ...webhookRuns, ...domainRuns };
-/** What an undisturbed one leaves behind, in short; the rest is compared. */
+/** What an undisturbed run leaves, in short; the rest is compared. */
 const leaves: Record<keyof typeof runs, object> = {
   'a registration, reminded of and confirmed': { result: 'confirmed', delivered: 2, memberships: 1, accounts: 1 },
   'a registration that expires': { result: 'expired', delivered: 1, accounts: 0, row: { email: null } },
@@ -71,7 +71,7 @@ const leaves: Record<keyof typeof runs, object> = {
 const names = Object.keys(leaves);
 
 let world: CrashWorld;
-/** Where nothing happens to the worker: a world of its own, so that its runs wait while those of the other one do. */
+/** Nothing happens to the worker here: a separate world, so that its runs wait while those of the other one do. */
 let undisturbed: CrashWorld;
 let deaths: Death[];
 let unheard: Awaited<ReturnType<typeof dieUnheard>>;
@@ -83,22 +83,22 @@ async function beginAll(where: CrashWorld): Promise<Map<string, CrashRun>> {
   for (const [name, begin] of Object.entries(runs)) begun.set(name, await begin(where));
   return begun;
 }
-/** What each leaves behind, or why it does not end. */
+/** Collects what each run leaves, or why it does not end. */
 const finish = (begun: Map<string, CrashRun>, into: Map<string, unknown>) =>
   Promise.all(
     [...begun].map(async ([name, run]) => {
       into.set(name, await run.left().catch((error: unknown) => ({ error: String(error) })));
     }),
   );
-/** Stops at the first of them that fails. */
+/** Stops at the first act that fails. */
 const act = (begun: Map<string, CrashRun>) => Promise.all([...begun.values()].map((run) => run.act?.()));
 
-/** Where a deadline passed before its turn, what has to die dies in another round, with more time for everything. */
+/** Runs that met a deadline before their workers died are repeated in another round, with more time for everything. */
 async function crashAll(rounds = 3): Promise<Map<string, CrashRun>> {
   const begun = await beginAll(world);
   for (const [name, { workflowId, deaths: expected }] of begun) deathsOf.set(name, { workflowId, expected });
   const acted = act(begun);
-  acted.catch(() => undefined); // of a round that is given up, nobody waits for it
+  acted.catch(() => undefined); // nothing waits for a round that is given up
   try {
     deaths = await world.killAtEachStep([...begun.values()]);
   } catch (error) {
@@ -115,7 +115,10 @@ async function runThroughDeaths(): Promise<void> {
   world.startWorker();
   await finish(begun, left.crashed);
 }
-/** There is no second round here, and the other world's workers start meanwhile: twice the time, or a reminder may be due before its workflow is there. */
+/**
+ * Takes twice the time, as it has no second round and the other world's workers start meanwhile: reminders must not
+ * come early.
+ */
 async function runUndisturbed(): Promise<void> {
   undisturbed = await startCrashWorld(2 * world.slowness());
   const begun = await beginAll(undisturbed);
@@ -130,22 +133,22 @@ beforeAll(async () => {
 }, 12 * patience);
 afterAll(() => Promise.all([world?.stop(), undisturbed?.stop()]));
 
-test('there is a worker that dies after every activity, and a run of every workflow that survives it', () => {
-  // The services are used when an activity runs, and none does.
+test('a worker dies after every activity, and a run of every workflow survives it', () => {
+  // Only a running activity uses the services, and none runs.
   const queues = createActivities({} as Parameters<typeof createActivities>[0]);
   const all = [...new Set(Object.values(queues).flatMap(Object.keys))].sort(); // those of mails are on two queues
   expect([...new Set(deaths.map(({ activity }) => activity))].sort()).toEqual(all);
   expect([...new Set(deaths.map(({ workflow }) => workflow))].sort()).toEqual(Object.keys(workflows).sort());
 });
 
-test.each(names)('%s: workers died at these steps, and it is as if they had not', (name) => {
+test.each(names)('%s: its workers died at these steps, and it left what an undisturbed run leaves', (name) => {
   const { workflowId, expected } = deathsOf.get(name)!;
   expect(deaths.filter((death) => death.workflowId === workflowId).map(({ activity }) => activity)).toEqual(expected);
   expect(left.undisturbed.get(name)).toMatchObject(leaves[name as keyof typeof leaves]);
   expect(left.crashed.get(name)).toEqual(left.undisturbed.get(name));
 });
 
-/** What is known of people, and what opens something: of the rows that are left, and of all mails. */
+/** Returns personal data and secrets: from the rows that are left, and from all mails. */
 async function secrets(): Promise<string[]> {
   const { addresses, tokens } = world.mails.told();
   const rows = await world.query(
@@ -155,7 +158,7 @@ async function secrets(): Promise<string[]> {
      union select domain::text from sso_domains union select token from sso_domains union select secret from webhooks`,
   );
   expect([addresses.length, tokens.length, rows.length].every((count) => count > 5)).toBe(true);
-  const texts = rows.map(({ text }) => String(text ?? '')).filter((text) => text.length > 5); // shorter ones are everywhere
+  const texts = rows.map(({ text }) => String(text ?? '')).filter((text) => text.length > 5); // shorter ones occur everywhere
   return [...addresses, ...tokens, ...texts, 'private.example'];
 }
 
@@ -171,7 +174,7 @@ test('no history of any process holds an address, a name, a token or a secret, w
   expect([...seen].sort()).toEqual(Object.keys(workflows).sort());
 });
 
-test('a mail whose worker dies between the mail server’s word and the row’s comes twice, as the same message', async () => {
+test('a mail whose worker dies between the mail server’s answer and the row’s update is sent twice, as the same message', async () => {
   expect(unheard.statusThen).toBe('pending');
   const { status, result, delivered } = await unheard.left();
   expect([status, result]).toEqual(['COMPLETED', 'sent']);
@@ -179,7 +182,7 @@ test('a mail whose worker dies between the mail server’s word and the row’s 
   expect(new Set(delivered.map(({ messageId }) => messageId)).size).toBe(1);
 });
 
-test('no other mail comes twice, but for one whose time was over on a busy machine', () => {
-  expect(world.mails.repeats()).toBeLessThanOrEqual(2); // one is the mail of before
+test('no other mail is sent twice, except one whose attempt timed out on a busy machine', () => {
+  expect(world.mails.repeats()).toBeLessThanOrEqual(2); // one is the mail of the previous test
   expect(undisturbed.mails.repeats()).toBeLessThanOrEqual(1);
 });

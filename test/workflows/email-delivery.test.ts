@@ -18,13 +18,13 @@ afterAll(async () => {
 });
 
 const silent: (() => void)[] = [];
-/** What a dead worker makes of an attempt. */
+/** Never answers, like an attempt whose worker has died. */
 const silence = () =>
   new Promise<never>((_, reject) => {
     silent.push(() => reject(new Error('dead')));
   });
 
-// Each has a worker and a mail of its own, and most of them wait: they wait together.
+// Each test has its own worker and mail, and most tests wait: they wait together.
 type Ended = 'sent' | 'failed' | 'cancelled';
 const away = () => ApplicationFailure.retryable('Error ECONNREFUSED', 'outage');
 
@@ -53,7 +53,7 @@ test.concurrent('a mail is sent once', async () => {
   await recordHistory('email-sent', handle);
 });
 
-test.concurrent('it is tried again while the server is away', async () => {
+test.concurrent('a mail is retried while the mail server is away', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockRejectedValueOnce(away()).mockRejectedValueOnce(away());
   const handle = await start();
@@ -61,7 +61,7 @@ test.concurrent('it is tried again while the server is away', async () => {
   expect(activities.sendEmail).toHaveBeenCalledTimes(3);
 });
 
-test.concurrent('when its time is over it fails where everybody can see it', async () => {
+test.concurrent('a mail that cannot be sent in its time fails, and so does its workflow', async () => {
   const { emailId, activities, start } = await startDelivery({ giveUpAfterMs: 1_500 });
   activities.sendEmail.mockRejectedValue(away());
   const handle = await start();
@@ -72,7 +72,7 @@ test.concurrent('when its time is over it fails where everybody can see it', asy
   await recordHistory('email-failed', handle);
 });
 
-test.concurrent('one that the server refused is failed without another try', async () => {
+test.concurrent('a mail that the server refuses fails without a retry', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockResolvedValue('failed');
   const handle = await start();
@@ -81,13 +81,13 @@ test.concurrent('one that the server refused is failed without another try', asy
   expect(activities.giveUpEmail).not.toHaveBeenCalled();
 });
 
-test.concurrent('one that has nothing to say any more ends as cancelled', async () => {
+test.concurrent('a mail that has become pointless ends as cancelled', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockResolvedValue('cancelled');
   expect(await (await start()).result()).toBe('cancelled');
 });
 
-test.concurrent('cancelled between two tries, its row says so', async () => {
+test.concurrent('a mail that is cancelled between two attempts is cancelled in its row', async () => {
   const { emailId, activities, start } = await startDelivery({ firstRetryMs: 30_000, longestRetryMs: 30_000 });
   activities.sendEmail.mockRejectedValue(away());
   const handle = await start();
@@ -99,7 +99,7 @@ test.concurrent('cancelled between two tries, its row says so', async () => {
   await recordHistory('email-cancelled', handle);
 });
 
-test.concurrent('cancelled while the server is taking it, it counts as sent', async () => {
+test.concurrent('a mail that is cancelled while the server accepts it counts as sent', async () => {
   const { activities, start } = await startDelivery();
   let take = (_: Ended) => {};
   activities.sendEmail.mockImplementationOnce(
@@ -117,7 +117,7 @@ test.concurrent('cancelled while the server is taking it, it counts as sent', as
   expect(activities.cancelEmail).not.toHaveBeenCalled();
 });
 
-test.concurrent('cancelled while it is given up, it has failed', async () => {
+test.concurrent('a mail that is cancelled while it is given up has failed', async () => {
   const { activities, start } = await startDelivery({ giveUpAfterMs: 500 });
   let cancelled = false;
   activities.sendEmail.mockRejectedValue(away());
@@ -134,20 +134,20 @@ test.concurrent('cancelled while it is given up, it has failed', async () => {
   expect(activities.cancelEmail).not.toHaveBeenCalled();
 });
 
-test.concurrent('a worker that falls silent with an attempt is taken for dead long before the attempt could be over, and another one sends', async () => {
+test.concurrent('a worker that goes silent during an attempt is given up long before the attempt times out, and another one sends', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockImplementationOnce(silence);
   const handle = await start();
   expect(await handle.result()).toBe('sent');
   expect(activities.sendEmail.mock.calls.length).toBeGreaterThanOrEqual(2);
-  // By the heartbeat that did not come, and not by the minutes that the attempt itself may take.
+  // By the missing heartbeat, and not by the minutes that the attempt itself may take.
   const { events } = await handle.fetchHistory();
   const failures = events?.map((event) => event.activityTaskStartedEventAttributes?.lastFailure?.timeoutFailureInfo);
   const { TIMEOUT_TYPE_HEARTBEAT } = proto.temporal.api.enums.v1.TimeoutType;
   expect(failures?.map((failure) => failure?.timeoutType)).toContain(TIMEOUT_TYPE_HEARTBEAT);
 });
 
-test.concurrent('a worker falls silent with an attempt, and it is cancelled: the mail is cancelled, and not failed for want of an answer', async () => {
+test.concurrent('a mail that is cancelled after its worker went silent is cancelled, and not failed for lack of an answer', async () => {
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockImplementation(silence);
   const handle = await start();
@@ -160,7 +160,7 @@ test.concurrent('a worker falls silent with an attempt, and it is cancelled: the
   await recordHistory('email-cancelled-with-a-dead-worker', handle);
 });
 
-test.concurrent('its time passes while no worker tries: it is tried once more before it is given up', async () => {
+test.concurrent('a mail whose time ends while no worker runs is tried once more before it is given up', async () => {
   const { activities, start } = await startDelivery({ giveUpAfterMs: 1_000 });
   activities.sendEmail.mockImplementationOnce(silence);
   const handle = await start();
@@ -170,7 +170,7 @@ test.concurrent('its time passes while no worker tries: it is tried once more be
   await recordHistory('email-sent-by-a-last-attempt', handle);
 });
 
-test.concurrent('the attempt after such a time is the last', async () => {
+test.concurrent('an attempt after the mail’s time is its last', async () => {
   const { activities, start } = await startDelivery({ giveUpAfterMs: 1_000 });
   activities.sendEmail.mockImplementationOnce(silence).mockRejectedValue(away());
   const handle = await start();

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-/** A promise that the test settles, so that a step lasts as long as it has to. */
+/** Returns a promise that the test settles, so that a step lasts as long as needed. */
 function held<T>() {
   let settle = (_: T) => {};
   const promise = new Promise<T>((resolve) => {
@@ -45,7 +45,7 @@ async function startRemoval() {
   return { activities, start, until };
 }
 
-test('it deletes until nothing is left, and then the environment; whoever came meanwhile goes as well', async () => {
+test('a removal deletes until nothing is left, rows created meanwhile included, and then the environment', async () => {
   const { activities, start } = await startRemoval();
   activities.removeEnvironmentContents.mockResolvedValueOnce('more').mockResolvedValueOnce('more');
   activities.completeEnvironmentRemoval.mockResolvedValueOnce('more');
@@ -57,17 +57,17 @@ test('it deletes until nothing is left, and then the environment; whoever came m
   await recordHistory('environment-removal', handle);
 });
 
-test('cancelled, it finishes its step and begins no other', async () => {
+test('a cancelled removal finishes its step and begins no other', async () => {
   const { activities, start, until } = await startRemoval();
   const step = held<RemovalOutcome>();
   activities.removeEnvironmentContents.mockImplementation(() => step.promise);
   const handle = await start();
   await until(() => activities.removeEnvironmentContents.mock.calls.length > 0);
-  await handle.cancel(); // it stands in the history when this is answered
+  await handle.cancel(); // the cancel is in the history once this is answered
   step.settle('more');
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('CANCELLED');
-  // What it began, and not how often that was tried: a worker that stood still is taken for dead.
+  // The steps, and not their attempts: a worker that was stalled counts as dead, and its step is tried again.
   const { events } = await handle.fetchHistory();
   const begun = events?.map((event) => event.activityTaskScheduledEventAttributes?.activityType?.name).filter(Boolean);
   expect(begun).toEqual(['removeEnvironmentContents', 'cancelEnvironmentRemoval']);
@@ -75,7 +75,7 @@ test('cancelled, it finishes its step and begins no other', async () => {
   await recordHistory('environment-removal-cancelled', handle);
 });
 
-test('cancelled in its last step, it is done', async () => {
+test('a removal that is cancelled in its last step is done', async () => {
   const { activities, start, until } = await startRemoval();
   const step = held<RemovalOutcome>();
   activities.completeEnvironmentRemoval.mockImplementation(() => step.promise);
@@ -87,14 +87,14 @@ test('cancelled in its last step, it is done', async () => {
   expect(activities.cancelEnvironmentRemoval).not.toHaveBeenCalled();
 });
 
-test('a row that has ended otherwise ends it with the same word', async () => {
+test('a removal whose row has ended otherwise ends with the row’s status', async () => {
   const { activities, start } = await startRemoval();
   activities.removeEnvironmentContents.mockResolvedValueOnce('ended');
   expect(await (await start()).result()).toBe('cancelled');
   expect(activities.completeEnvironmentRemoval).not.toHaveBeenCalled();
 });
 
-test('a removal that was taken up again after its step found it ended goes on', async () => {
+test('a removal that was resumed after its step found it ended goes on', async () => {
   const { activities, start } = await startRemoval();
   activities.removeEnvironmentContents.mockResolvedValueOnce('ended');
   activities.cancelEnvironmentRemoval.mockResolvedValueOnce('running');

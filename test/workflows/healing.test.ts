@@ -41,16 +41,16 @@ const confirm = async (id: string) => {
 const mailIdOf = async (id: string) =>
   (await rowsAsOwner(database.ownerUrl, 'select id from emails where subject_id = $1', [id]))[0]?.id as string;
 
-// Those that leave the mail server and Temporal alone go on together.
+// Tests that leave the mail server and Temporal alone run together.
 test.concurrent('a terminated registration gets its process back, and its mail is not sent twice', async () => {
   const { id, request } = await worker.park();
   await until('the mail', async () => worker.sent.some(({ to }) => to === request.email));
   await until('its row', async () => (await statusOf(`email/${await mailIdOf(id)}`)) === 'COMPLETED');
   const { runId } = await handleOf(`registration/${id}`).describe();
   await handleOf(`registration/${id}`).terminate('by mistake');
-  // Other tests have the rows compared, too: another run may be there at once.
+  // Other tests start the reconciler too: its other run may be under way.
   await until('it runs again', async () => {
-    await reconciled(processes.client); // asked again: while a run is under way, no other one is begun
+    await reconciled(processes.client); // requested again: while a run is under way, no other one begins
     const now = await handleOf(`registration/${id}`).describe();
     return now.runId !== runId && now.status.name === 'RUNNING';
   });
@@ -58,7 +58,7 @@ test.concurrent('a terminated registration gets its process back, and its mail i
   expect(worker.sent.filter(({ to }) => to === request.email)).toHaveLength(1);
 });
 
-test('a terminated mail is sent after all, and one that has ended stays ended', async () => {
+test('a terminated mail is sent after all, and a mail that has ended stays ended', async () => {
   worker.mailFails(new Error('away'));
   const { id, request } = await worker.park();
   const mailId = await until(
@@ -66,7 +66,7 @@ test('a terminated mail is sent after all, and one that has ended stays ended', 
     async () => (await statusOf(`email/${await mailIdOf(id)}`)) === 'RUNNING' && mailIdOf(id),
   );
   await handleOf(`email/${mailId}`).terminate('by mistake');
-  // The mail server is back only now: an attempt that was under way would have sent it for the process that is no more.
+  // The mail server comes back only now: an earlier attempt would have sent the mail for the ended process.
   await healed('it runs again', async () => (await statusOf(`email/${mailId}`)) === 'RUNNING');
   worker.mailFails(null);
   await until('its end', async () => (await statusOf(`email/${mailId}`)) === 'COMPLETED');
@@ -78,10 +78,10 @@ test('a terminated mail is sent after all, and one that has ended stays ended', 
   expect(worker.sent.filter(({ to }) => to === request.email)).toHaveLength(1);
 });
 
-test.concurrent('one whose time was over while nobody looked is closed, not only started', async () => {
+test.concurrent('a terminated process that expires unnoticed is closed, and not only started', async () => {
   const { id } = await worker.park();
   await until('it runs', async () => (await statusOf(`registration/${id}`)) === 'RUNNING');
-  // Before it ends, since another test may have it begun anew at once; it looks at its row when it was told to.
+  // Expires before the process ends, since another test may heal it at once; it reads its row when it was told to.
   await rowsAsOwner(
     database.ownerUrl,
     `update pending_registrations set expires_at = now() - interval '1 hour' where id = $1`,
@@ -96,7 +96,7 @@ test.concurrent('one whose time was over while nobody looked is closed, not only
   expect(await worker.registrations.find(worker.tokenOf(id))).toMatchObject({ status: 'expired' });
 });
 
-/** Somebody in an Environment, with a grace of this many days. */
+/** Creates an Identity in an Environment, with a grace of this many days. */
 async function withGrace(inDays: number) {
   const scope = await newEnvironment();
   const email = `grace.${randomUUID()}@private.example`;
@@ -127,7 +127,7 @@ async function newEnvironment() {
 }
 const stateOf = (workflowId: string) => handleOf(workflowId).query<string>('state');
 
-test.concurrent('a grace passes by itself: enrolled, reset, and over, each told to its process by the change', async () => {
+test.concurrent('a grace ends by itself when enrolled, reset or over: each change signals its process', async () => {
   const { scope, id, email, graces, workflowId } = await withGrace(7);
   await graces.enrolled(scope, id);
   await until('enrolled', async () => (await stateOf(workflowId)) === 'enrolled');
@@ -141,14 +141,14 @@ test.concurrent('a grace passes by itself: enrolled, reset, and over, each told 
   for (const secret of [email, 'private.example', 'Gracia']) expect(history).not.toContain(secret);
 });
 
-test.concurrent('a terminated grace goes on, one that is over while nobody looks is closed, and a cancelled one keeps its end', async () => {
+test.concurrent('a terminated grace goes on, one that has expired unnoticed is closed, and a cancelled one keeps its end', async () => {
   const { scope, id, graces, workflowId } = await withGrace(7);
   await handleOf(workflowId).terminate('by mistake');
   await healed('it runs again', async () => (await statusOf(workflowId)) === 'RUNNING');
   await until('it has looked at the row', async () =>
     (await handleOf(workflowId).fetchHistory()).events?.some((event) => event.activityTaskCompletedEventAttributes),
   );
-  // Before it ends, since another test may have it begun anew at once.
+  // Before it ends, since another test may restart it at once.
   await rowsAsOwner(database.ownerUrl, `update mfa_graces set expires_at = now() where identity_id = $1`, [id]);
   await handleOf(workflowId).terminate('by mistake');
   await healed('it is closed', async () => (await statusOf(workflowId)) === 'COMPLETED');
@@ -162,7 +162,7 @@ test.concurrent('a terminated grace goes on, one that is over while nobody looks
   expect(await statusOf(workflowId)).toBe('CANCELLED');
 });
 
-test.concurrent('an erasure is carried out, and its history names nobody', async () => {
+test.concurrent('an erasure is carried out, and its history names no person', async () => {
   const { scope, id, email, workflowId } = await withGrace(7);
   const erasures = createErasures({ db: database.db, now: worker.now });
   const erasure = await erasures.request(scope, id);
@@ -176,7 +176,7 @@ test.concurrent('an erasure is carried out, and its history names nobody', async
   expect((await erasures.request(scope, id)).status).toBe('completed');
 });
 
-/** Has the reconciler run again and again until it shows. */
+/** Repeats the reconciler until its effect shows. */
 const healed = (what: string, look: () => Promise<boolean>) =>
   until(what, async () => {
     await reconciled(processes.client);
@@ -184,7 +184,7 @@ const healed = (what: string, look: () => Promise<boolean>) =>
     return look();
   });
 
-test("Temporal's whole database is deleted under a running worker: no row is lost, the processes come back, no mail is sent twice", async () => {
+test('Temporal’s whole database is deleted under a running worker: no row is lost, the processes return, no mail is sent twice', async () => {
   const registrations = [];
   for (let i = 0; i < 5; i++) registrations.push(await worker.park({ email: `lost.${randomUUID()}@example.com` }));
   for (const { request } of registrations) {
@@ -198,7 +198,7 @@ test("Temporal's whole database is deleted under a running worker: no row is los
   await until('its mail is on its way', async () => mailIdOf(unsent.id));
 
   const { port } = temporal;
-  await temporal.stop(); // in memory: everything that it knew is gone
+  await temporal.stop(); // in memory: all of its data is gone
   temporal = await startTestTemporal({ port });
   worker.mailFails(null);
 

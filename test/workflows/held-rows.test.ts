@@ -51,7 +51,7 @@ async function newAccount() {
   };
 }
 
-test('whoever holds the row of one account keeps no mail of another from going out', async () => {
+test('a lock on one account’s row delays no mail of another account', async () => {
   const [held, other] = [await newAccount(), await newAccount()];
   const invites = await Promise.all(Array.from({ length: 15 }, held.invite));
   for (const { id, email } of invites) {
@@ -69,7 +69,7 @@ test('whoever holds the row of one account keeps no mail of another from going o
   for (const { id } of invites) await world.reaches(id, 'revoked');
 });
 
-/** Whether all of them have met the row that is held: each has its try, however few the connections are. */
+/** Whether all of them have met the locked row: each gets its attempt, however few the connections are. */
 async function hasWaited(invites: { id: string }[]): Promise<boolean> {
   const attempts = invites.map(async ({ id }) => {
     const { raw } = await world.handleOf(id).describe();
@@ -78,10 +78,10 @@ async function hasWaited(invites: { id: string }[]): Promise<boolean> {
   return (await Promise.all(attempts)).every(Boolean);
 }
 
-test('a transaction of a worker that is gone lets go of its rows', async () => {
+test('a transaction of a worker that has died releases its rows', async () => {
   const { url, ownerUrl } = world.database;
   const account = await newAccount();
-  // As a worker's, whose minute is too long for a test.
+  // As a worker's bounds, except for the minute, which is too long for a test.
   const gone = await openTestDb(url, 1, { ...workerBounds, idleInTransactionWithinMs: 500 });
   const renamed = gone.transaction('system', async (tx) => {
     await tx.query('select from accounts where id = $1 for no key update', [account.id]);
@@ -98,7 +98,7 @@ test('a transaction of a worker that is gone lets go of its rows', async () => {
   expect(row).toEqual({ name: 'Southwind' });
 });
 
-test('a worker waits for a row as long as it is worth it, on each of its connections', async () => {
+test('a worker waits for a locked row as long as its bounds allow, on each of its connections', async () => {
   const db = await openTestDb(world.database.url, 1, workerBounds);
   const text = `select current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`;
   const bounds = { lock: '3s', idle: '1min' };

@@ -36,7 +36,7 @@ function fakeBatches() {
   );
 }
 
-test('housekeeping goes from batch to batch, and answers counts only', async () => {
+test('housekeeping goes from batch to batch, and returns counts only', async () => {
   const { handle, sweepBatch } = await start({});
   expect(await handle.result()).toEqual({ deleted: { grants: 1007, emails: 3 } });
   expect(sweepBatch.mock.calls.map(([place]) => place?.rule)).toEqual([undefined, 'grants', 'sessions', 'emails']);
@@ -44,7 +44,7 @@ test('housekeeping goes from batch to batch, and answers counts only', async () 
   await recordHistory('housekeeping', handle);
 });
 
-test('a long run goes on with a fresh history, and loses neither its place nor its counts', async () => {
+test('a long run continues with a fresh history, and loses neither its place nor its counts', async () => {
   const { handle } = await start({ batchesPerHistory: 3 });
   const [firstRun] = [temporal.client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId)];
   expect(await handle.result()).toEqual({ deleted: { grants: 1007, emails: 3 } });
@@ -52,7 +52,7 @@ test('a long run goes on with a fresh history, and loses neither its place nor i
   await recordHistory('housekeeping-continued', firstRun);
 });
 
-test('cancelled, it finishes the batch on its way and begins no other', async () => {
+test('housekeeping that is cancelled finishes its current batch and begins no other', async () => {
   let finish = () => {};
   const fakes = fakeBatches();
   const sweepBatch = jest.fn(async (place: SweepPlace | null, batchSize: number) => {
@@ -71,7 +71,7 @@ test('cancelled, it finishes the batch on its way and begins no other', async ()
   await recordHistory('housekeeping-cancelled', handle);
 });
 
-test('cancelled during the last batch of its history, it does not go on with a fresh one', async () => {
+test('housekeeping that is cancelled during the last batch of its history does not continue with a fresh one', async () => {
   let finish = () => {};
   const fakes = fakeBatches();
   const sweepBatch = jest.fn(async (place: SweepPlace | null, batchSize: number): Promise<SweptBatch> => {
@@ -89,7 +89,7 @@ test('cancelled during the last batch of its history, it does not go on with a f
   await recordHistory('housekeeping-cancelled-before-fresh', handle);
 });
 
-test('events are counted by a run of their own, which is tried again while the database is away', async () => {
+test('a separate run counts events, and retries while the database is away', async () => {
   let attempts = 0;
   const countEvents = jest.fn(async () => {
     if (++attempts === 1) throw new Error('away');
@@ -104,14 +104,14 @@ test('events are counted by a run of their own, which is tried again while the d
   await recordHistory('event-counting', handle);
 });
 
-test('the schedule counts events every five minutes, and never two at once', async () => {
+test('the schedule counts events every five minutes, never twice at once', async () => {
   await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, policies } = await temporal.client.schedule.getHandle(eventCountingId).describe();
   expect(spec.intervals).toMatchObject([{ every: minutes(5) }]);
   expect(policies.overlap).toBe('SKIP');
 });
 
-test('the schedule runs it every hour, and never two at once', async () => {
+test('the schedule runs housekeeping every hour, never twice at once', async () => {
   await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, policies } = await temporal.client.schedule.getHandle(housekeepingId).describe();
   expect(spec.intervals).toMatchObject([{ every: 3_600_000 }]);

@@ -37,7 +37,7 @@ async function startErasure() {
   return { order, activities, start };
 }
 
-test('it repeats a step until nothing is left of it, and then does the next one', async () => {
+test('an erasure repeats a step until nothing is left for it, and then does the next one', async () => {
   const { order, activities, start } = await startErasure();
   activities.endErasedSessions.mockResolvedValueOnce('more').mockResolvedValueOnce('more');
   activities.removeErasedMemberships.mockResolvedValueOnce('more');
@@ -48,14 +48,14 @@ test('it repeats a step until nothing is left of it, and then does the next one'
   await recordHistory('identity-erasure', handle);
 });
 
-test('a membership that came meanwhile goes as well', async () => {
+test('an erasure also removes a membership that was created meanwhile', async () => {
   const { order, activities, start } = await startErasure();
   activities.completeErasure.mockResolvedValueOnce('more');
   expect(await (await start()).result()).toBe('completed');
   expect(order).toEqual(['sessions', 'memberships', 'sessions', 'memberships', 'profile']);
 });
 
-test('cancelled, it finishes its step and stops before the next one', async () => {
+test('a cancelled erasure finishes its step and stops before the next one', async () => {
   const { order, activities, start } = await startErasure();
   let finish = (_: StepOutcome) => {};
   activities.endErasedSessions.mockImplementationOnce(
@@ -103,7 +103,7 @@ test.each([
   expect(activities.cancelErasure).toHaveBeenCalledTimes(1);
 });
 
-test('cancelled in its last step, it is done', async () => {
+test('an erasure that is cancelled in its last step is done', async () => {
   const { activities, start } = await startErasure();
   let finish = (_: StepOutcome) => {};
   activities.completeErasure.mockImplementationOnce(
@@ -121,14 +121,14 @@ test('cancelled in its last step, it is done', async () => {
   expect(activities.cancelErasure).not.toHaveBeenCalled();
 });
 
-test('a row that has ended otherwise ends it with the same word', async () => {
+test('an erasure whose row has ended otherwise ends with the row’s status', async () => {
   const { activities, start } = await startErasure();
   activities.removeErasedMemberships.mockResolvedValueOnce('ended');
   expect(await (await start()).result()).toBe('cancelled');
   expect(activities.completeErasure).not.toHaveBeenCalled();
 });
 
-test('an erasure that was taken up again after its step found it ended goes on', async () => {
+test('an erasure that was resumed after its step found it ended goes on', async () => {
   const { order, activities, start } = await startErasure();
   activities.removeErasedMemberships.mockResolvedValueOnce('ended');
   activities.cancelErasure.mockResolvedValueOnce('running');

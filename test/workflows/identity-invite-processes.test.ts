@@ -41,7 +41,7 @@ async function newPlace(ttlMs: number) {
   });
   const scope = { accountId: account.id, applicationId: application.id, environmentId: environments.development.id };
   const caller = { type: 'platform_admin' as const, userId, sessionId: '', capabilities: [], roles: [] };
-  // Nothing here carries a role.
+  // No invite here offers a role.
   const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
   const mailing = createMailingInvite({ db, rateLimits: false });
   const invites = createIdentityInvites({ db, sealing: world.services.sealing, assignments, now, ttlMs, mailing });
@@ -55,7 +55,7 @@ async function newPlace(ttlMs: number) {
   };
 }
 
-test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
+test('an invite is mailed and accepted, and its process ends; no history identifies the invited person', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite();
   const mail = await world.mailTo(made.email, 'identity-invite');
@@ -84,7 +84,7 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
   }
 });
 
-test('it expires at its time with one event; sent again it waits again, under the same name', async () => {
+test('an invite expires at its time with one event; resent, it waits again under the same workflow id', async () => {
   const place = await newPlace(2_000);
   const made = await place.invite();
   await world.reaches(made.id, 'expired');
@@ -106,7 +106,7 @@ test('it expires at its time with one event; sent again it waits again, under th
   await world.reaches(made.id, 'expired');
 });
 
-test('cancelled by an operator it is revoked, and says so', async () => {
+test('an invite that an operator cancels is revoked in its row', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite('directory');
   await world.reaches(made.id, 'waiting');
@@ -126,7 +126,7 @@ test('cancelled by an operator it is revoked, and says so', async () => {
   ]);
 });
 
-test('sent again it is mailed again; revoked where it was made, its process ends', async () => {
+test('a resent invite is mailed again; revoked where it was made, its process ends', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite();
   await world.reaches(made.id, 'waiting');
@@ -137,7 +137,7 @@ test('sent again it is mailed again; revoked where it was made, its process ends
   expect(await world.handleOf(made.id).result()).toBe('revoked');
 });
 
-test('the reminder is mailed once for each link, as long as the invite is open', async () => {
+test('the reminder is mailed once for each link while the invite is open', async () => {
   const place = await newPlace(hours(1));
   const made = await place.invite();
   const { identity } = world.services.invites;

@@ -12,7 +12,7 @@ import { patience } from '../support/patience.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
-/** Milliseconds in which a workflow is on its way, as a rule. */
+/** Milliseconds in which a workflow has usually started to wait. */
 const soon = 1_500;
 beforeAll(async () => {
   temporal = await startTestTemporal();
@@ -21,7 +21,7 @@ afterAll(() => temporal.stop());
 
 const at = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-/** Stands for the row, which decides. */
+/** Replaces the row, which decides. */
 function fakeActivities(row: InviteRow) {
   const read = async (_which: WhichInvite) => ({ ...row });
   return {
@@ -43,7 +43,7 @@ interface Start {
   ttlMs?: number;
   reminderAfterMs?: number;
   row?: Partial<InviteRow>;
-  /** Says what its activities do otherwise, before it runs. */
+  /** Changes what its activities do, before it runs. */
   before?(activities: ReturnType<typeof fakeActivities>, row: InviteRow): void;
 }
 
@@ -74,11 +74,11 @@ async function startInvite({
   return { which: { kind, inviteId }, row, handle, activities, untilCalled };
 }
 
-/** One that is reminded of soon, and waits for that. @param more by when that is */
+/** Starts an invite that waits for its reminder, which is due soon. @param more depends on when it is due */
 const startReminded = (more: (ms: number) => Start = () => ({})) =>
   inTime((ms) => startInvite({ reminderAfterMs: ms, ...more(ms) }), soon);
 
-test.each(['accepted', 'revoked'] as const)('%s, it ends at once', async (signal) => {
+test.each(['accepted', 'revoked'] as const)('an invite that was %s ends at once', async (signal) => {
   const { which, row, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: hours(1) });
   await untilCalled('readInvite');
   expect(await handle.query('state')).toBe('waiting');
@@ -105,20 +105,20 @@ test.each(['accepted', 'revoked'] as const)(
   },
 );
 
-test('a signal that it was sent again says nothing of its deadline, which is the row’s', async () => {
+test('a “resent” signal does not set the deadline, which is the row’s', async () => {
   const { handle, activities } = await startInvite({ ttlMs: soon });
   await handle.signal('resent', { expiresAt: '9999-01-01T00:00:00.000Z', reminderAt: null });
   expect(await handle.result()).toBe('expired');
   expect(activities.readInvite).toHaveBeenCalledTimes(2);
 });
 
-test('nobody accepts: it expires at its time, without a reminder where there is none', async () => {
+test('an invite that nobody accepts expires at its time, without a reminder if none is planned', async () => {
   const { handle, activities } = await startInvite({ ttlMs: 700 });
   expect(await handle.result()).toBe('expired');
   expect(activities.remindOfInvite).not.toHaveBeenCalled();
 });
 
-test('a row whose clock is behind is asked again in pauses that grow', async () => {
+test('a row whose clock is behind is asked again after growing pauses', async () => {
   const asked: number[] = [];
   const { handle } = await startInvite({
     ttlMs: 100,
@@ -133,14 +133,14 @@ test('a row whose clock is behind is asked again in pauses that grow', async () 
   expect(third - second).toBeGreaterThan(1.5 * Math.min(second - first, 1_300));
 });
 
-test('there is one reminder before the end', async () => {
+test('an invite is reminded of once before its end', async () => {
   const { handle, activities } = await startReminded((ms) => ({ ttlMs: 2 * ms }));
   expect(await handle.result()).toBe('expired');
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(1);
   await recordHistory('invite-reminded-expired', handle);
 });
 
-test('an invite of an end user is asked for as one, from its first look to its end', async () => {
+test('an invite of an end user is read, reminded of and expired as one', async () => {
   const { which, handle, activities } = await startReminded((ms) => ({ kind: 'identity', ttlMs: 2 * ms }));
   expect(which.kind).toBe('identity');
   expect(await handle.result()).toBe('expired');
@@ -149,11 +149,11 @@ test('an invite of an end user is asked for as one, from its first look to its e
   await recordHistory('invite-of-an-end-user-expired', handle);
 });
 
-test('sent again it lives longer, and reminds once more', async () => {
+test('a resent invite lives longer, and is reminded of once more', async () => {
   const { row, handle, activities, untilCalled } = await startReminded();
   await untilCalled('remindOfInvite');
   Object.assign(row, { expiresAt: at(2 * soon), reminderAt: at(soon) });
-  await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: row.reminderAt }); // both may be over by now
+  await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: row.reminderAt }); // both may have passed by now
   expect(await handle.result()).toBe('expired');
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(2);
@@ -165,7 +165,7 @@ test.each([
   ['a text', 'tomorrow'],
   ['no times', { expiresAt: 'tomorrow', reminderAt: null }],
   ['half of them', { expiresAt: at(0) }],
-])('a signal by hand that says %s is as good as none: it goes on, and ends with its row', async (_, said) => {
+])('a manual signal that says %s has no effect: the invite goes on, and ends with its row', async (_, said) => {
   const { handle, row, untilCalled } = await startReminded();
   await (said === undefined ? handle.signal('resent') : handle.signal('resent', said));
   await untilCalled('remindOfInvite');
@@ -175,7 +175,7 @@ test.each([
   expect(await handle.result()).toBe('accepted');
 });
 
-test('an invite that is sent again while it expires waits for its new deadline', async () => {
+test('an invite that is resent while it expires waits for its new deadline', async () => {
   let resend = async () => {};
   const { handle, row, untilCalled } = await startInvite({
     ttlMs: 500,
@@ -198,14 +198,14 @@ test('an invite that is sent again while it expires waits for its new deadline',
   expect(await handle.result()).toBe('accepted');
 });
 
-test('a deadline that it was not told of is found in the row', async () => {
+test('an invite finds a deadline in its row of which no signal told it', async () => {
   const { row, handle, activities } = await startInvite({
     ttlMs: 700,
     before({ readInvite, expireInvite }, known) {
       const seen = async () => ({ ...known });
       readInvite.mockImplementationOnce(async () => {
         const first = { ...known };
-        known.expiresAt = at(hours(1)); // after its first look
+        known.expiresAt = at(hours(1)); // after its first look at the row
         return first;
       });
       expireInvite.mockImplementationOnce(() => {
@@ -238,13 +238,13 @@ test('an invite expires although the step fails at first', async () => {
   expect(activities.expireInvite.mock.calls.length).toBeGreaterThanOrEqual(2);
 });
 
-describe('cancelled by an operator', () => {
+describe('an invite that an operator cancels', () => {
   const cases = {
     'before the reminder': { start: () => startInvite({ reminderAfterMs: hours(1) }), after: 'readInvite' },
     'after the reminder': { start: () => startReminded(), after: 'remindOfInvite' },
     'with no reminder to come': { start: () => startInvite(), after: 'readInvite' },
   } as const;
-  test.each(Object.entries(cases))('%s, the invite is revoked', async (name, { start, after }) => {
+  test.each(Object.entries(cases))('is revoked %s', async (name, { start, after }) => {
     const { row, handle, activities, untilCalled } = await start();
     await untilCalled(after);
     await sleep(100);
@@ -262,7 +262,7 @@ describe('cancelled by an operator', () => {
     remindOfInvite: (before: Start['before']) => startReminded(() => ({ before })),
     expireInvite: (before: Start['before']) => startInvite({ ttlMs: soon, before }),
   };
-  test.each(Object.entries(steps))('while %s does not get through, it is revoked all the same', async (step, start) => {
+  test.each(Object.entries(steps))('is revoked even while %s fails', async (step, start) => {
     const name = step as keyof typeof steps;
     const { row, handle, activities, untilCalled } = await start((fakes) => {
       fakes[name].mockRejectedValue(ApplicationFailure.retryable('away', 'outage'));
@@ -274,18 +274,18 @@ describe('cancelled by an operator', () => {
     expect(row.status).toBe('revoked');
   });
 
-  test('while it is revoked, with the database away, it is revoked once it is back', async () => {
+  test('is revoked once the database is back, if the revoking step meets an outage', async () => {
     const { row, handle, activities, untilCalled } = await startInvite();
     activities.cancelInvite.mockRejectedValueOnce(ApplicationFailure.retryable('away', 'outage'));
     await untilCalled('readInvite');
     await handle.cancel();
     await untilCalled('cancelInvite');
-    await handle.cancel().catch(() => undefined); // it may be done by now
+    await handle.cancel().catch(() => undefined); // it may have ended already
     await expect(handle.result()).rejects.toThrow(/cancelled/);
     expect(row.status).toBe('revoked');
   });
 
-  test('after it was accepted, the cancel comes too late', async () => {
+  test('stays accepted, if it was accepted before', async () => {
     const { row, handle, untilCalled } = await startInvite();
     await untilCalled('readInvite');
     row.status = 'accepted';

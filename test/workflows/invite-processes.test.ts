@@ -63,7 +63,7 @@ async function newAccount(ttlMs: number) {
   };
 }
 
-test('an invite is mailed, accepted, and its process ends; no history tells who it was', async () => {
+test('an invite is mailed and accepted, and its process ends; no history identifies the invited person', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
   const mail = await world.mailTo(made.email, 'administrator-invite');
@@ -94,7 +94,7 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
   }
 });
 
-test('it expires at its time with one event; sent again it waits again, under the same name', async () => {
+test('an invite expires at its time with one event; resent, it waits again under the same workflow id', async () => {
   const account = await newAccount(2_000);
   const made = await account.invite();
   await world.reaches(made.id, 'expired');
@@ -127,7 +127,7 @@ const endedTwice = async (id: string) =>
     )
   ).length === 2;
 
-test('cancelled by an operator, the invite is revoked and says so; sent news of an ended process is no error', async () => {
+test('an invite that an operator cancels is revoked in its row; a signal to its ended process is no error', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
   await world.reaches(made.id, 'waiting');
@@ -147,11 +147,11 @@ test('cancelled by an operator, the invite is revoked and says so; sent news of 
   await world.reaches(second.id, 'waiting');
   await world.handleOf(second.id).terminate('by mistake');
   await account.invites.revoke(account.scope, account.userId, second.id);
-  await world.delivered(); // the signal found nobody, and nothing is left to do
+  await world.delivered(); // the signal found no workflow, and nothing is left to do
   expect((await world.handleOf(second.id).describe()).status.name).toBe('TERMINATED');
 });
 
-test('a terminated process of an invite that is sent again begins anew, and the link is mailed again', async () => {
+test('a resent invite whose process was terminated gets a new process, and its link is mailed again', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
   await world.mailTo(made.email, 'administrator-invite');
@@ -165,7 +165,7 @@ test('a terminated process of an invite that is sent again begins anew, and the 
   expect(await world.handleOf(made.id).result()).toBe('revoked');
 });
 
-test('the reminder is mailed once for each link, as long as the invite is open', async () => {
+test('the reminder is mailed once for each link while the invite is open', async () => {
   const account = await newAccount(hours(1));
   const made = await account.invite();
   const { administrator } = world.services.invites;

@@ -5,7 +5,7 @@ let temporal: TestTemporal;
 let taskQueue: string;
 beforeAll(async () => {
   temporal = await startTestTemporal();
-  ({ taskQueue } = await temporal.runWorker({})); // each waits for its first step
+  ({ taskQueue } = await temporal.runWorker({})); // each workflow waits for its first step
 });
 afterAll(() => temporal.stop());
 
@@ -13,12 +13,12 @@ interface Message {
   name: string;
   description?: string;
 }
-/** What the Temporal UI asks for when somebody is about to send one. */
+/** What the Temporal UI reads to offer signals and updates to send. */
 interface Metadata {
   definition: { signalDefinitions?: Message[]; updateDefinitions?: Message[] };
 }
 
-test.each(Object.keys(workflows))('each message to %s says what it does when it is sent by hand', async (name) => {
+test.each(Object.keys(workflows))('each message to %s describes what it does when sent by hand', async (name) => {
   const handle = await temporal.client.workflow.start(name, { taskQueue, workflowId: name, args: [{}] });
   const { definition } = await handle.query<Metadata>('__temporal_workflow_metadata');
   const messages = [...(definition.signalDefinitions ?? []), ...(definition.updateDefinitions ?? [])];

@@ -22,7 +22,7 @@ const running = (wakeIn: number, endIn = hours(2)): GraceLook => ({
 });
 const ended = (status: GraceLook['status']): GraceLook => ({ status, expiresAt: inMs(0), wakeAt: null });
 
-/** What the row says at each look; the last one for good. */
+/** Starts a grace whose row gives these answers, look by look; the last one is repeated. */
 async function startGrace(looks: (() => GraceLook | Promise<GraceLook>)[]) {
   let next = 0;
   const activities = {
@@ -43,7 +43,7 @@ const looked = async (mock: jest.Mock<(id: string) => Promise<GraceLook>>, times
   expect(mock.mock.calls.length).toBeGreaterThanOrEqual(times);
 };
 
-test('it looks at the row at each moment that this one names, until it says that the time is over', async () => {
+test('a grace looks at its row at each moment that the last look names, until the row says that the time is over', async () => {
   const { handle, activities, graceId } = await startGrace([
     () => running(1000),
     () => running(1000),
@@ -54,7 +54,7 @@ test('it looks at the row at each moment that this one names, until it says that
   await recordHistory('mfa-grace-expired', handle);
 });
 
-test('a moment that has passed by the clock of Temporal is waited for by the clock of the worker that names it', async () => {
+test('a moment that has passed by Temporal’s clock is awaited by the clock of the worker that names it', async () => {
   const asked: number[] = [];
   const at = (look: GraceLook) => () => {
     asked.push(Date.now());
@@ -79,7 +79,7 @@ test.each([
   await recordHistory(`mfa-grace-${status}`, handle);
 });
 
-test('reset, it goes on with the new times', async () => {
+test('a reset grace goes on with the new times', async () => {
   const { handle, activities } = await startGrace([
     () => running(hours(1)),
     () => running(1000),
@@ -93,20 +93,20 @@ test('reset, it goes on with the new times', async () => {
   await recordHistory('mfa-grace-reset-and-expired', handle);
 });
 
-test('reset while it is told that the time is over, it goes on with the new times', async () => {
+test('a grace that is reset during its last look goes on with the new times', async () => {
   let answer = (_: GraceLook) => {};
   const asked = new Promise<GraceLook>((resolve) => {
     answer = resolve;
   });
   const { handle, activities } = await startGrace([() => asked, () => running(1000), () => ended('expired')]);
   await looked(activities.advanceGrace, 1);
-  await handle.signal('reset'); // it stands in the history when this is answered
+  await handle.signal('reset'); // the signal is in the history once this is answered
   answer(ended('expired'));
   expect(await handle.result()).toBe('expired');
   expect(activities.advanceGrace).toHaveBeenCalledTimes(3);
 });
 
-test('a deadline that is a moment ahead of the row is not asked for in a tight loop', async () => {
+test('a deadline slightly ahead of the row’s clock is not asked for in a tight loop', async () => {
   const { handle, activities } = await startGrace([() => running(-500), () => ended('expired')]);
   const asked = Date.now();
   await handle.result();
@@ -114,7 +114,7 @@ test('a deadline that is a moment ahead of the row is not asked for in a tight l
   expect(activities.advanceGrace).toHaveBeenCalledTimes(2);
 });
 
-test('cancelled while it waits, the reminders stop', async () => {
+test('a grace that is cancelled while it waits reminds no more', async () => {
   const { handle, activities, graceId } = await startGrace([() => running(hours(1))]);
   await looked(activities.advanceGrace, 1);
   await handle.cancel();
@@ -125,7 +125,7 @@ test('cancelled while it waits, the reminders stop', async () => {
   await recordHistory('mfa-grace-cancelled', handle);
 });
 
-test('cancelled while the row cannot be read, the reminders stop all the same', async () => {
+test('a grace that is cancelled while its row cannot be read reminds no more either', async () => {
   const { handle, activities, graceId } = await startGrace([
     () => {
       throw new Error('away');
@@ -138,7 +138,7 @@ test('cancelled while the row cannot be read, the reminders stop all the same', 
   expect(activities.cancelGrace.mock.calls).toEqual([[graceId]]);
 });
 
-test('cancelled too late, it says how it had ended', async () => {
+test('a grace that is cancelled too late reports how it had ended', async () => {
   const { handle, activities } = await startGrace([() => running(hours(1))]);
   activities.cancelGrace.mockResolvedValue(ended('enrolled'));
   await looked(activities.advanceGrace, 1);

@@ -22,13 +22,13 @@ afterAll(async () => {
 const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
 const unavailable = { code: 'service.unavailable' };
 const registration = () => ({ pendingRegistrationId: randomUUID(), expiresAt: inAnHour, reminderAt: inAnHour });
-/** What the relay asks of Temporal, and what a confirmed link does. */
+/** Expects the relay's calls to Temporal, and the confirmation of a link, to fail as an outage. */
 async function refuseAsOutage(): Promise<void> {
   await expect(processes.start('registrationVerification', registration())).rejects.toMatchObject(unavailable);
   await expect(processes.confirmRegistration(registration())).rejects.toMatchObject(unavailable);
 }
 
-test('a namespace that is away, made anew without its search attributes or deleted is an outage, not a fault', async () => {
+test('a namespace that is missing, recreated without its search attributes or deleted is an outage, not a fault', async () => {
   await refuseAsOutage();
 
   const { workflowService, operatorService } = processes.connection;
@@ -48,7 +48,7 @@ test('a namespace that is away, made anew without its search attributes or delet
   const started = () => processes.start('registrationVerification', registration()).catch(() => false);
   await until('its search attributes are known', started);
 
-  // While it is deleted, what is there and what has gone is answered in several ways.
+  // During the deletion, calls for what exists and what is deleted fail in several ways.
   const seen: unknown[] = [];
   const links = Array.from({ length: 24 }, async (_, i) => {
     await sleep(15 * i);

@@ -25,7 +25,7 @@ let roleId: string;
 let development: string;
 let scope: TestAccount['scope'];
 let mailServer: 'away' | 'there' = 'there';
-/** While it is there the mail server has heard a mail, and says nothing yet. */
+/** While set, the mail server has received a mail and does not answer yet. */
 let thinking: { heard(): void; answer: Promise<void> } | undefined;
 const log = pino({ level: 'silent' });
 const stops: (() => Promise<unknown>)[] = [];
@@ -35,7 +35,7 @@ const address = 'ivo.private@example.com';
 
 const mailer: Pick<Mailer, 'send'> = {
   async send(_name, { messageId }) {
-    // As libraries do, it quotes the address.
+    // As libraries do, the error quotes the address.
     if (mailServer === 'away')
       throw Object.assign(new Error(`could not deliver to ${address}`), { code: 'ECONNREFUSED' });
     thinking?.heard();
@@ -94,14 +94,14 @@ afterAll(async () => {
   await temporal.stop();
 });
 
-/** As soon as Temporal answers, which on a busy machine takes longer than the api waits. */
+/** Reads once Temporal answers, which on a busy machine takes longer than the api waits. */
 const read = (id: string) =>
   until('Temporal answers', async () => {
     const { data } = (await owner('GET', `/processes/${id}`)).json();
     return data.temporal_state !== 'unavailable' && data;
   });
 const handleOf = (workflowId: string) => temporal.client.workflow.getHandle(workflowId);
-/** The workflow is asked to end, or finds its row ended at its next step where that takes too long. */
+/** The workflow is asked to end, or finds its row ended at its next step if asking takes too long. */
 const askedToEnd = expect.stringMatching(/^(cancel_requested|temporal_unavailable)$/);
 const ended = (workflowId: string) =>
   until('it ends', async () => {
@@ -109,7 +109,7 @@ const ended = (workflowId: string) =>
     return status.name !== 'RUNNING' && status.name;
   });
 
-test('an invite says where it is, with a link to the Temporal UI; a cancel ends the row and the workflow', async () => {
+test('an invite shows its state with a link to the Temporal UI; a cancel ends the row and the workflow', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   const seen = await until('it waits', async () => {
     const process = await read(id);
@@ -131,13 +131,13 @@ test('an invite says where it is, with a link to the Temporal UI; a cancel ends 
   const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'not any more' });
   expect(cancelled.json().data.state).toBe('revoked');
   expect(['cancel_requested', 'not_running', 'temporal_unavailable']).toContain(cancelled.json().data.workflow_end);
-  // The outbox tells it that the invite was revoked, and the cancel that it should stop; either way it ends.
+  // Two things end it: the outbox message that the invite was revoked, and the cancel.
   expect(['CANCELLED', 'COMPLETED']).toContain(await ended(`invite/${id}`));
   expect(await handleOf(`invite/${id}`).query('state')).toBe('revoked');
   expect(await read(id)).toMatchObject({ state: 'revoked', temporal_state: 'available' });
 });
 
-test('a mail that does not get out says which attempt it is at and what stops it, and not to whom', async () => {
+test('a mail that cannot be sent shows its attempt and its error, but not its recipient', async () => {
   mailServer = 'away';
   const { id } = await invite(owner, { role_id: roleId, email: address });
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
@@ -165,7 +165,7 @@ test('a mail that does not get out says which attempt it is at and what stops it
   mailServer = 'there';
 });
 
-test('a mail that is cancelled while the mail server takes it says that it was sent, and so does the audit log', async () => {
+test('a mail that is cancelled while the mail server accepts it is shown as sent, in the audit log too', async () => {
   let answer = () => {};
   const heard = new Promise<void>((resolve) => {
     thinking = {
@@ -192,12 +192,12 @@ test('a mail that is cancelled while the mail server takes it says that it was s
   ]);
 });
 
-test('a mail that has failed for good is delivered anew by a retry', async () => {
+test('a retry delivers a mail that has failed for good', async () => {
   mailServer = 'away';
   const { id } = await invite(owner, { role_id: roleId });
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
   await until('Temporal has it', async () => (await read(mail.id)).temporal);
-  // As after 24 hours: the row has failed, and so does the workflow at its next look.
+  // As after 24 hours: the row has failed, and the workflow fails at its next look.
   await rowsOf(api, `update emails set status = 'failed', failure = 'too late', ended_at = now() where id = $1`, [
     mail.id,
   ]);
@@ -211,7 +211,7 @@ test('a mail that has failed for good is delivered anew by a retry', async () =>
   expect(sent).toMatchObject({ ended_reason: null, waits_for: null, verbs: [] });
 });
 
-test('a process that Temporal has forgotten is still known by its row, and can be cancelled', async () => {
+test('a process that Temporal has forgotten is still shown by its row, and can be cancelled', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   const [mail] = (await owner('GET', `/processes?kind=email&subject_id=${id}`)).json().items;
   const other = randomUUID();
@@ -229,7 +229,7 @@ test('a process that Temporal has forgotten is still known by its row, and can b
   });
 });
 
-test('cancelling a terminated process says that it did not run', async () => {
+test('cancelling a terminated process reports that it did not run', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   await until('it runs', async () => (await read(id)).temporal?.status === 'running');
   await handleOf(`invite/${id}`).terminate('by a test');
@@ -239,21 +239,21 @@ test('cancelling a terminated process says that it did not run', async () => {
   });
 });
 
-test('a workflow whose own code cannot go on shows that it cannot', async () => {
+test('a workflow whose own code fails is shown as stuck', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   await until('it runs', async () => (await read(id)).temporal?.status === 'running');
   const { taskQueue } = await handleOf(`invite/${id}`).describe();
   const workflowId = `unknown/${randomUUID()}`;
   const stuck = await temporal.client.workflow.start('ofALaterRelease', { taskQueue, workflowId });
   const pending = await until('it was tried twice', async () => {
-    const look = await processes.describe(workflowId).catch(() => null); // busy
+    const look = await processes.describe(workflowId).catch(() => null); // Temporal is busy
     return look !== null && look.pending.length > 0 && look.pending;
   });
   expect(pending).toMatchObject([{ activity: 'workflow_task', lastFailure: 'workflow_task_failed' }]);
   await stuck.terminate();
 });
 
-test('an extended invite wakes up later, with the same workflow', async () => {
+test('an extended invite wakes up later, in the same workflow', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   const { temporal: before } = await until('Temporal has it', async () => {
     const process = await read(id);
@@ -267,21 +267,21 @@ test('an extended invite wakes up later, with the same workflow', async () => {
   expect(await read(id)).toMatchObject({ deadline, temporal: { status: 'running', run_id: before.run_id } });
 });
 
-test('what is retried while its cancelled run has not stopped is not ended by that run', async () => {
+test('a process that is retried before its cancelled run has stopped is not ended by that run', async () => {
   const domain = `${randomUUID()}.example`;
   const { id } = (await owner('POST', '/sso/domains', { domain })).json().data.process;
   const { temporal: before } = await until('it waits', async () => {
     const process = await read(id);
     return process.temporal?.pending.length === 0 && process;
   });
-  await workers.stop(); // nobody carries the cancel out
+  await workers.stop(); // no worker carries the cancel out
   const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'another one was meant' });
   expect(cancelled.json().data).toMatchObject({ state: 'failed', workflow_end: askedToEnd });
   await until('it is asked to stop', async () =>
     JSON.stringify(await handleOf(`sso-domain/${id}`).fetchHistory()).includes('CancelRequested'),
   );
   expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe('503 service.unavailable');
-  expect(outcomeOf(await owner('POST', '/sso/domains', { domain }))).toBe('503 service.unavailable'); // the same by its own way
+  expect(outcomeOf(await owner('POST', '/sso/domains', { domain }))).toBe('503 service.unavailable'); // this operation meets the same running workflow
   expect(outcomeOf(await owner('POST', `/sso/domains/${domain}/verify`))).toBe('503 service.unavailable');
   expect(await read(id)).toMatchObject({ state: 'failed', verbs: ['retry'] });
   workers = startWorkers();
@@ -296,7 +296,7 @@ test('what is retried while its cancelled run has not stopped is not ended by th
   expect(again).toMatchObject({ state: 'pending', ended_reason: null, temporal: { status: 'running' } });
 });
 
-/** Cancels a process while nobody is there who could stop its run. */
+/** Cancels a process while no worker could end its run. */
 async function cancelUnheard(id: string, workflowId: string): Promise<void> {
   await workers.stop();
   await until('Temporal has it', () => handleOf(workflowId).describe());
@@ -312,7 +312,7 @@ const processOf = (kind: string, subjectId: string) =>
     return process?.id as string | undefined;
   });
 
-test('who is deleted once more while the cancelled erasure has not stopped is not kept by that', async () => {
+test('an erasure that is requested again before the cancelled one has stopped is carried out', async () => {
   const body = { email: `${randomUUID()}@example.com`, first_name: 'Ada' };
   const { id } = (await owner('POST', `${development}/identities`, body)).json().data;
   await workers.stop();
@@ -327,7 +327,7 @@ test('who is deleted once more while the cancelled erasure has not stopped is no
   await until('it is erased', async () => (await read(erasureId)).state === 'completed');
 });
 
-test('whose MFA is reset while the cancelled time has not stopped has the new time', async () => {
+test('an MFA reset before the cancelled grace has stopped starts a grace with the new time', async () => {
   await rowsOf(api, `update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 7`);
   const { id } = (await owner('POST', `${development}/identities`, { email: `${randomUUID()}@example.com` })).json()
     .data;
@@ -347,7 +347,7 @@ test('whose MFA is reset while the cancelled time has not stopped has the new ti
   expect(again).toMatchObject({ state: 'running', temporal: { status: 'running' } });
 });
 
-test('whose time to enroll begins again at a sign-in while the cancelled one has not stopped comes in, and has all of it', async () => {
+test('a person whose grace begins again at a sign-in before the cancelled one has stopped is let in, with all of its time', async () => {
   await rowsOf(api, `update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 7`);
   const password = 'correct horse battery staple';
   const person = { email: `${randomUUID()}@example.com`, password, email_verified: true };
@@ -361,7 +361,7 @@ test('whose time to enroll begins again at a sign-in while the cancelled one has
   const { workflow_id: workflowId } = await read(graceId);
   await cancelUnheard(graceId, workflowId);
   const { run_id: before } = (await read(graceId)).temporal;
-  // Nobody required a factor for a while.
+  // For a while no policy required a factor.
   await rowsOf(api, `update mfa_graces set status = 'reset' where identity_id = $1`, [id]);
   await signIn();
   expect(await statusOf()).toBe('reset');

@@ -30,7 +30,7 @@ afterAll(async () => {
 const stopAll = () => Promise.all(stops.splice(0).map((stop) => stop()));
 afterEach(stopAll);
 
-/** The worker process's parts, on real PostgreSQL and Temporal; only the mail server is replaced. */
+/** Starts the worker process's parts on real PostgreSQL and Temporal; only the mail server is replaced. */
 function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4), intentTtlMs: minutes(5) }) {
   const services = registrationServices(database, durations);
   stops.push(startWorkerParts({ database, temporal, processes }, services).stop);
@@ -39,7 +39,7 @@ function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4
     ...services,
     confirm: async (id: string) => processes.confirmRegistration((await found(id)).process),
     found,
-    /** The first one, as soon as it is sent; what earlier tests have left may be sent, too. */
+    /** Waits for the first mail to an address; mails that earlier tests left may be sent too. */
     mailTo: ({ email }: Pick<RegistrationRequest, 'email'>) =>
       until('it is mailed', async () => services.sent.find(({ to }) => to === email)),
   };
@@ -47,10 +47,10 @@ function startWorker(durations = { ttlMs: minutes(5), reminderAfterMs: minutes(4
 
 const handleOf = (id: string) => temporal.client.workflow.getHandle(`registration/${id}`);
 
-/** Milliseconds in which a process is on its way, as a rule. */
+/** Milliseconds in which a process has usually started to wait. */
 const soon = seconds(4);
 
-test('from the form to the Account, and no personal data or secret in any history', async () => {
+test('a registration leads from the form to the Account, with no personal data or secret in any history', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park({ email: `ana.${randomUUID()}@private.example` });
   const mail = await worker.mailTo(request);
@@ -76,7 +76,7 @@ test('from the form to the Account, and no personal data or secret in any histor
   }
 });
 
-test('everything about one registration is one search, and says its state', async () => {
+test('one search finds everything about a registration, with its state', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();
   await worker.mailTo(request);
@@ -92,9 +92,9 @@ test('everything about one registration is one search, and says its state', asyn
   await until('both are found', async () => JSON.stringify(sorted(await list())) === JSON.stringify(sorted(wanted)));
 });
 
-test('a link is confirmed before the relay has started its process', async () => {
+test('a link can be confirmed before the relay has started its process', async () => {
   const services = registrationServices(database);
-  const { id } = await services.park(); // nobody relays it
+  const { id } = await services.park(); // no relay delivers it
   const worker = startTemporalWorkers({
     issuer: 'http://localhost',
     server: { address: temporal.address, namespace, apiKey: null },
@@ -109,7 +109,7 @@ test('a link is confirmed before the relay has started its process', async () =>
   expect(await processes.confirmRegistration(found!.process)).toMatchObject({ userId: expect.any(String) });
 });
 
-test('confirmed twice at once: one Account, one refusal; and afterwards only refusals', async () => {
+test('two confirmations at once create one Account, and one is refused; later ones are refused too', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();
   const input = (await worker.found(id)).process;
@@ -122,7 +122,7 @@ test('confirmed twice at once: one Account, one refusal; and afterwards only ref
   expect(await rowsAsOwner(database.ownerUrl, 'select from users where email = $1', [request.email])).toHaveLength(1);
 });
 
-test('the first confirmed registration of an address ends the process of the others', async () => {
+test('the first confirmed registration of an address ends the processes of the others', async () => {
   const worker = startWorker();
   const first = await worker.park();
   const second = await worker.park({ email: first.request.email });
@@ -132,7 +132,7 @@ test('the first confirmed registration of an address ends the process of the oth
   expect(await handleOf(first.id).result()).toBe('discarded');
 });
 
-test('an expired registration loses its personal data, and its reminder came before', async () => {
+test('an expired registration loses its personal data, after a reminder before its end', async () => {
   for (let ms = soon; ; ms *= 2) {
     const worker = startWorker({ ttlMs: 2 * ms, reminderAfterMs: ms, intentTtlMs: 2 * ms });
     const { id, request } = await worker.park();
@@ -144,11 +144,11 @@ test('an expired registration loses its personal data, and its reminder came bef
     expect(await handleOf(id).result()).toBe('expired');
     expect(await worker.found(id)).toMatchObject({ status: 'expired', email: null, firstName: null });
     if (worker.sent.some(({ name, to }) => name === 'registration-reminder' && to === request.email)) return;
-    await stopAll(); // the machine stood still for so long that nobody could be reminded: again, with more time
+    await stopAll(); // the machine was stalled past the reminder: again, with more time
   }
 });
 
-test('cancelled in the Temporal UI, the row says so', async () => {
+test('a registration that is cancelled in the Temporal UI is cancelled in its row', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();
   await worker.mailTo(request);
@@ -159,7 +159,7 @@ test('cancelled in the Temporal UI, the row says so', async () => {
   expect(await worker.found(id)).toMatchObject({ status: 'cancelled', email: null });
 });
 
-test('a terminated process does not spoil the link', async () => {
+test('a link still works after its process was terminated', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();
   await worker.mailTo(request);
@@ -167,7 +167,7 @@ test('a terminated process does not spoil the link', async () => {
   expect(await worker.confirm(id)).toMatchObject({ userId: expect.any(String) });
 });
 
-/** The server of most tests cannot pause a workflow: its answer is given that status. @returns what ends that */
+/** Reports workflows as paused, since the server of most tests cannot pause them. @returns what ends that */
 function pausedInTemporal(): () => void {
   const { workflowService } = processes.connection;
   const describe = workflowService.describeWorkflowExecution;
@@ -179,12 +179,12 @@ function pausedInTemporal(): () => void {
   return () => void Object.assign(workflowService, { describeWorkflowExecution: describe });
 }
 
-test('one that somebody has paused in Temporal goes on: it is not begun again, and a cancel reaches it and is waited for', async () => {
+test('a process that is paused in Temporal is not started again, and a cancel reaches it and is waited for', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();
   await worker.mailTo(request);
   const input = (await worker.found(id)).process;
-  await stopAll(); // so that it cannot hear of the cancel
+  await stopAll(); // so that the workflow does not receive the cancel
   const unpause = pausedInTemporal();
   expect(await processes.startAgain('registrationVerification', input)).toBe(false);
   expect(await processes.cancel(`registration/${id}`)).toBe(true);
@@ -192,7 +192,7 @@ test('one that somebody has paused in Temporal goes on: it is not begun again, a
   unpause();
 });
 
-test('a process that has ended is not started by a message that is read again', async () => {
+test('a process that has ended is not started again by a repeated message', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();
   await worker.mailTo(request);
@@ -203,7 +203,7 @@ test('a process that has ended is not started by a message that is read again', 
   expect((await handleOf(id).describe()).status.name).toBe('COMPLETED');
 });
 
-test('one that may be taken up again is, also where its run saw the row end before it was cancelled itself', async () => {
+test('a process that may be resumed starts again, even if its run saw the row end before it was cancelled itself', async () => {
   startWorker();
   const [accountId, environmentId, removalId, erasureId] = Array.from({ length: 4 }, randomUUID) as [
     string,
@@ -227,7 +227,7 @@ test('one that may be taken up again is, also where its run saw the row end befo
   }
 });
 
-test('with no worker a confirmation is answered within seconds, and the link stays good', async () => {
+test('without a worker a confirmation is answered within seconds, and the link stays valid', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();
   const input = (await services.registrations.find(services.tokenOf(id)))!.process;
@@ -242,7 +242,7 @@ test('with no worker a confirmation is answered within seconds, and the link sta
   expect(await services.registrations.find(services.tokenOf(id))).toMatchObject({ status: 'pending' });
 });
 
-test('with Temporal away every call says so within seconds', async () => {
+test('without Temporal every call fails within seconds', async () => {
   const away = createProcesses({ address: '127.0.0.1:9', namespace, apiKey: null });
   const asked = Date.now();
   const input = { pendingRegistrationId: randomBytes(8).toString('hex'), expiresAt: '', reminderAt: null };

@@ -29,7 +29,7 @@ async function start(input: ReconcilerInput, reconcilePage = fakePages()) {
   return { reconcilePage, handle: await temporal.client.workflow.start<typeof reconciler>('reconciler', options) };
 }
 
-test('the reconciler looks at every page of every kind, and answers counts only', async () => {
+test('the reconciler reads every page of every kind, and returns counts only', async () => {
   const { handle, reconcilePage } = await start({});
   expect(await handle.result()).toEqual({ looked: 522, restarted: { registrationVerification: 3 } });
   expect(reconcilePage.mock.calls.map(([place]) => place)).toEqual([null, pages[0]?.next, pages[1]?.next]);
@@ -37,7 +37,7 @@ test('the reconciler looks at every page of every kind, and answers counts only'
   await recordHistory('reconciler', handle);
 });
 
-test('what could not be looked at keeps it from no other page, and fails it at its end', async () => {
+test('a page that cannot be read stops no other page, and fails the run at its end', async () => {
   let next = 0;
   const reconcilePage = jest.fn(async () => ({
     ...(pages[next++] as Reconciled),
@@ -49,14 +49,14 @@ test('what could not be looked at keeps it from no other page, and fails it at i
   expect(reconcilePage).toHaveBeenCalledTimes(3);
 });
 
-test('a long run goes on with a fresh history', async () => {
+test('a long run continues with a fresh history', async () => {
   const { handle } = await start({ pagesPerHistory: 2 });
   const firstRun = temporal.client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId);
   expect(await handle.result()).toEqual({ looked: 522, restarted: { registrationVerification: 3 } });
   await recordHistory('reconciler-continued', firstRun);
 });
 
-test('cancelled, it finishes the page on its way and looks at no other', async () => {
+test('a cancelled reconciler finishes its current page and reads no other', async () => {
   let finish = () => {};
   const fakes = fakePages();
   const reconcilePage = jest.fn(async (place: ReconcilerPlace | null, pageSize: number) => {
@@ -76,7 +76,7 @@ test('cancelled, it finishes the page on its way and looks at no other', async (
   await recordHistory('reconciler-cancelled', handle);
 });
 
-test('cancelled during the last page of its history, it does not go on with a fresh one', async () => {
+test('a reconciler that is cancelled during the last page of its history does not continue with a fresh one', async () => {
   let finish = () => {};
   const fakes = fakePages();
   const reconcilePage = jest.fn(async (place: ReconcilerPlace | null, pageSize: number): Promise<Reconciled> => {
@@ -94,7 +94,7 @@ test('cancelled during the last page of its history, it does not go on with a fr
   await recordHistory('reconciler-cancelled-before-fresh', handle);
 });
 
-test('the schedule runs it every five minutes, and never two at once', async () => {
+test('the schedule runs the reconciler every five minutes, never twice at once', async () => {
   await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, policies } = await temporal.client.schedule.getHandle(reconcilerId).describe();
   expect(spec.intervals).toMatchObject([{ every: 300_000 }]);

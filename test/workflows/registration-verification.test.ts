@@ -12,7 +12,7 @@ import { patience } from '../support/patience.js';
 import { startTestTemporal, statusOf, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
-/** Milliseconds in which a workflow is on its way, as a rule. */
+/** Milliseconds in which a workflow has usually started to wait. */
 const soon = 1_500;
 beforeAll(async () => {
   temporal = await startTestTemporal();
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => temporal.stop());
 
 const ids = { userId: randomUUID(), accountId: randomUUID(), applicationId: randomUUID() };
-/** Stands for the row, which decides. */
+/** Replaces the row, which decides. */
 function fakeActivities(expiresAt: () => number, row: PendingRegistrationStatus) {
   let status = row;
   const status$ = async (_id: string) => status;
@@ -40,7 +40,7 @@ function fakeActivities(expiresAt: () => number, row: PendingRegistrationStatus)
       if (status === 'pending') status = 'cancelled';
       return status;
     }),
-    /** What another process did to the row. */
+    /** Changes the row as another process would. */
     becomes(next: PendingRegistrationStatus) {
       status = next;
     },
@@ -52,7 +52,7 @@ interface Start {
   ttlMs?: number;
   reminderAfterMs?: number;
   row?: PendingRegistrationStatus;
-  /** Says what its activities do otherwise, before it runs. */
+  /** Changes what its activities do, before it runs. */
   before?(activities: Activities): void;
 }
 
@@ -86,11 +86,11 @@ async function startRegistration({ ttlMs = hours(2), reminderAfterMs = 0, row = 
   return { id, handle, activities, becomes, confirm, untilCalled, stop };
 }
 
-/** One that is reminded of soon, and waits for that. @param more by when that is */
+/** Starts a registration that waits for its reminder, which is due soon. @param more depends on when it is due */
 const startReminded = (more: (ms: number) => Start = () => ({})) =>
   inTime((ms) => startRegistration({ reminderAfterMs: ms, ...more(ms) }), soon);
 
-/** One that comes when all is over finds no process to ask, which a caller is told in the same words. */
+/** Returns the code of a refusal; a call after the end finds no workflow, which callers see as the same refusal. */
 const codeOf = (error: unknown) =>
   error instanceof WorkflowNotFoundError
     ? 'registration.link_invalid'
@@ -107,20 +107,20 @@ test('a confirmed link provisions, and the process ends', async () => {
   await recordHistory('registration-confirmed-found-by-account', handle);
 });
 
-test('nobody confirms: it expires at its time', async () => {
+test('a registration that nobody confirms expires at its time', async () => {
   const { handle, activities } = await startRegistration({ ttlMs: 700 });
   expect(await handle.result()).toBe('expired');
   expect(activities.queueReminderEmail).not.toHaveBeenCalled();
 });
 
-test('there is one reminder before the end', async () => {
+test('a registration is reminded of once before its end', async () => {
   const { handle, activities } = await startReminded((ms) => ({ ttlMs: 2 * ms }));
   expect(await handle.result()).toBe('expired');
   expect(activities.queueReminderEmail).toHaveBeenCalledTimes(1);
   await recordHistory('registration-reminded-expired', handle);
 });
 
-test('it can still be confirmed after the reminder', async () => {
+test('a registration can still be confirmed after the reminder', async () => {
   const { handle, untilCalled, confirm } = await startReminded();
   await untilCalled('queueReminderEmail');
   expect(await confirm()).toEqual(ids);
@@ -137,7 +137,7 @@ test('two confirmations at once provision once; the other one is refused', async
   expect(activities.provisionRegistration).toHaveBeenCalledTimes(1);
 });
 
-test('an outage while provisioning is ridden out', async () => {
+test('a registration survives an outage during provisioning', async () => {
   const { activities, confirm } = await startRegistration();
   activities.provisionRegistration.mockRejectedValueOnce(ApplicationFailure.retryable('away', 'outage'));
   expect(await confirm()).toEqual(ids);
@@ -171,7 +171,7 @@ test('the first confirmed registration of an address ends the waiting of the oth
   await recordHistory('registration-confirmed-with-rivals-found-by-account', winner.handle);
 });
 
-test('a signal that it was discarded is no more than a reason to look at the row: the reminder still comes', async () => {
+test('a signal that it was discarded only makes the workflow read the row: the reminder is still sent', async () => {
   const { handle, activities, untilCalled, confirm } = await startReminded();
   await handle.signal('discarded');
   await untilCalled('queueReminderEmail');
@@ -180,7 +180,7 @@ test('a signal that it was discarded is no more than a reason to look at the row
   expect(await confirm()).toEqual(ids);
 });
 
-describe('cancelled by an operator', () => {
+describe('a registration that an operator cancels', () => {
   const cases = {
     'before the reminder': {
       start: () => startRegistration({ reminderAfterMs: hours(1) }),
@@ -189,7 +189,7 @@ describe('cancelled by an operator', () => {
     'after the reminder': { start: () => startReminded(), after: 'queueReminderEmail' },
     'with no reminder to come': { start: () => startRegistration(), after: 'queueVerificationEmail' },
   } as const;
-  test.each(Object.entries(cases))('%s, it says so in the row and in Temporal', async (name, { start, after }) => {
+  test.each(Object.entries(cases))('is cancelled in its row and in Temporal %s', async (name, { start, after }) => {
     const { handle, activities, untilCalled } = await start();
     await untilCalled(after);
     await sleep(100);
@@ -221,7 +221,7 @@ describe('cancelled by an operator', () => {
     },
   );
 
-  test('after the row has ended without it, the cancel comes too late', async () => {
+  test('ends as its row did, if the row ended before without it', async () => {
     const { handle, becomes, untilCalled } = await startRegistration();
     await untilCalled('queueVerificationEmail');
     becomes('discarded');
@@ -229,7 +229,7 @@ describe('cancelled by an operator', () => {
     expect(await handle.result()).toBe('discarded');
   });
 
-  test('while it is being provisioned, the account comes first', async () => {
+  test('creates the account first, if it is being provisioned', async () => {
     const { handle, activities, untilCalled, confirm } = await startRegistration();
     let finish = (_: unknown) => {};
     const provision = activities.provisionRegistration.getMockImplementation()!;
@@ -251,7 +251,7 @@ describe('cancelled by an operator', () => {
   });
 });
 
-test('a cancelled one cannot be confirmed any more', async () => {
+test('cannot be confirmed any more', async () => {
   const { handle, untilCalled, confirm } = await startRegistration();
   await untilCalled('queueVerificationEmail');
   await handle.cancel();

@@ -10,7 +10,7 @@ beforeAll(quiet);
 
 const files = (await readdir(historiesFolder)).filter((name) => name.endsWith('.json')).sort();
 
-/** What went wrong in the replay of each of them, by one worker: it loads the bundle once. */
+/** The error of each replay, by one worker: it loads the bundle once. */
 const failures = new Map<string, Error | undefined>();
 beforeAll(async () => {
   const workflowBundle = { codePath: await ensureWorkflowBundle() };
@@ -25,7 +25,7 @@ beforeAll(async () => {
   }
 });
 
-test.each(files)('%s, recorded by an earlier release, still runs', (file) => {
+test.each(files)('%s, recorded by an earlier release, still replays', (file) => {
   expect([...failures.keys()]).toContain(file);
   expect(failures.get(file)).toBeUndefined();
 });
@@ -36,13 +36,13 @@ test('there is a recorded history of every workflow', async () => {
   expect([...new Set(types)].sort()).toEqual(Object.keys(workflows).sort());
 });
 
-test('among them is one that began with traces', async () => {
+test('a history that began with traces is among them', async () => {
   const { events } = await readHistory('registration-traced.json');
   const { header } = events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
   expect(Object.keys(header?.fields ?? {})).toContain('_tracer-data');
 });
 
-test('the bundle holds workflows only: no entity, no driver, no activity', async () => {
+test('the workflow bundle contains workflows only: no entity, no driver, no activity', async () => {
   const code = await readFile(await ensureWorkflowBundle(), 'utf8');
   for (const stranger of ['typeorm', 'node_modules/pg/', 'nodemailer', './activities/', './entities/', './src/']) {
     expect(code.includes(stranger)).toBe(false);

@@ -15,7 +15,7 @@ import { historyText, namespace, startTestTemporal, type TestTemporal } from '..
 import { startTestWorker } from '../support/test-worker.js';
 import { until } from '../support/until.js';
 
-// The whole way: the row and its message, the relay, Temporal, the worker, and the events that are there afterwards.
+// The whole way: the row and its message, the relay, Temporal, the worker, and the recorded events.
 let temporal: TestTemporal;
 let database: TestDatabase;
 let processes: Processes;
@@ -34,14 +34,14 @@ afterAll(async () => {
   await database.close();
 });
 
-/** When a role is to begin and end: so many seconds from the moment in which it is given. */
+/** When a role begins and ends, in seconds from its assignment. */
 interface Window {
   from?: number;
   to?: number | Date;
   notify?: boolean;
 }
 type Given = RoleAssignment & { holder: TestHolder };
-/** Once more, to somebody else, where the machine stood still until the beginning had passed. */
+/** Assigns a role; once more, to another holder, if the machine stalled until the beginning had passed. */
 async function assign({ from, to, notify }: Window, asked?: TestHolder): Promise<Given> {
   const holder = asked ?? (await aHolder(database));
   const at = (count: number) => new Date(Date.now() + seconds(count));
@@ -68,7 +68,10 @@ const runs = async (assignment: RoleAssignment) => {
   await begins(assignment);
   await until('its first look', async () => (await handleOf(assignment).fetchHistory()).events!.length >= 10);
 };
-/** Does something while a window is open; again with another one where that one ended sooner. @param work says whether it could */
+/**
+ * Works while a window is open; with another window if that one ended sooner.
+ * @param work returns whether it succeeded
+ */
 async function whileOpen(
   window: Window,
   work: (assignment: RoleAssignment) => Promise<boolean>,
@@ -88,7 +91,7 @@ const rowOf = async ({ id }: RoleAssignment) =>
   (
     await rowsAsOwner(database.ownerUrl, 'select status, ended_reason from role_assignment_windows where id = $1', [id])
   )[0];
-/** The events of its window, as they were recorded. */
+/** Returns the events of an assignment's window, in order. */
 const told = async ({ id }: RoleAssignment) =>
   (await rowsAsOwner(
     database.ownerUrl,
@@ -105,8 +108,8 @@ const removeIt = (assignment: RoleAssignment) =>
     await closeWindows(tx, [assignment.id], at);
   });
 
-// Each has a holder of its own, and most of them wait: they wait together.
-test.concurrent('it is activated, expiring and expired, each once and at its moment, also by mail; its history names nobody', async () => {
+// Each test has its own holder, and most tests wait: they wait together.
+test.concurrent('a role is activated, expiring and expired, each once, on time and by mail; its history names nobody', async () => {
   const assignment = await assign({ from: 3, to: 15, notify: true });
   const { holder } = assignment;
   const [from, to] = [assignment.effectiveFrom as Date, assignment.effectiveTo as Date];
@@ -133,7 +136,7 @@ test.concurrent('it is activated, expiring and expired, each once and at its mom
   expect(await rowOf(assignment)).toEqual({ status: 'completed', ended_reason: null });
   const mails = () => worker.sent.filter(({ to }) => to === holder.email).map(({ name }) => name);
   await until('the last mail', async () => mails().includes('role-expired'));
-  // On a busy machine a mail may find that what it says is over, and is not sent then.
+  // On a busy machine a mail may have become pointless when its turn comes, and is not sent then.
   for (const [name, most] of [
     ['role-activated', 1],
     ['role-expiring', 2],
@@ -146,18 +149,18 @@ test.concurrent('it is activated, expiring and expired, each once and at its mom
   await recordHistory('role-window-completed', handleOf(assignment));
 });
 
-test.concurrent('one without a bound ahead has no process; one that only begins is told of once', async () => {
+test.concurrent('a role without a future bound has no process; one that only begins has one event', async () => {
   const open = await assign({});
   expect(await rowOf(open)).toBeUndefined();
   await removeIt(open);
   const assignment = await assign({ from: 3 });
   await ends(assignment, 'COMPLETED');
   expect(await actions(assignment)).toEqual(['activated']);
-  expect(worker.sent.filter(({ to }) => to === assignment.holder.email)).toEqual([]); // nobody asked for mails
+  expect(worker.sent.filter(({ to }) => to === assignment.holder.email)).toEqual([]); // notices were not requested
   expect(await statusOf(open)).toBe('NOT_FOUND');
 });
 
-test.concurrent('one that ends in eight thousand years is waited for', async () => {
+test.concurrent('a role that ends in eight thousand years has a process that waits', async () => {
   const assignment = await assign({ to: new Date('9999-12-31T23:59:59Z') });
   await runs(assignment);
   await handleOf(assignment).signal('changed');
@@ -165,7 +168,7 @@ test.concurrent('one that ends in eight thousand years is waited for', async () 
   expect([await statusOf(assignment), await actions(assignment)]).toEqual(['RUNNING', []]);
 });
 
-test.concurrent('taken away before its end, nothing more is told of it', async () => {
+test.concurrent('a role that is removed before its end has no further events', async () => {
   const assignment = await assign({ from: 3, to: 3600 });
   await until('it begins', async () => (await actions(assignment)).length === 1);
   await removeIt(assignment);
@@ -176,7 +179,7 @@ test.concurrent('taken away before its end, nothing more is told of it', async (
   await recordHistory('role-window-removed', handleOf(assignment));
 });
 
-test.concurrent('taken away behind its back, it finds out at its next moment and tells nothing', async () => {
+test.concurrent('a role that is removed without a signal ends at its next moment, without an event', async () => {
   const takenAway = async (ahead: number): Promise<RoleAssignment> => {
     const one = await assign({ from: ahead, to: 3600 });
     await runs(one);
@@ -193,7 +196,7 @@ test.concurrent('taken away behind its back, it finds out at its next moment and
   expect(await rowOf(assignment)).toEqual({ status: 'removed', ended_reason: 'assignment_removed' });
 });
 
-test.concurrent('it ends at once when its node goes, and when its identity is erased', async () => {
+test.concurrent('a role’s process ends at once when its node is deleted, or its identity erased', async () => {
   let holder = await aHolder(database);
   const atNode = await assign({ to: 3600 }, holder);
   await runs(atNode);
@@ -220,7 +223,7 @@ test.concurrent.each<[string, Window, string[]]>([
   ['first notice', { to: 3600 }, []],
   ['second notice', { to: 12 }, ['expiring']],
   ['end', { to: 12 }, ['expiring', 'expiring']],
-])('cancelled while it waits for its %s, its events stop and the window stays', async (name, window, before) => {
+])('a process cancelled before its %s stops its events, and the window stays', async (name, window, before) => {
   const assignment = await whileOpen(window, async (one) => {
     await runs(one);
     await until('what comes before', async () => (await actions(one)).length >= before.length);
@@ -243,7 +246,7 @@ test.concurrent.each<[string, Window, string[]]>([
   await recordHistory(`role-window-cancelled-before-its-${name.replace(' ', '-')}`, handleOf(assignment));
 });
 
-test.concurrent('terminated by mistake it goes on, and tells nothing twice', async () => {
+test.concurrent('a process that was terminated by mistake goes on, and repeats no event', async () => {
   const assignment = await whileOpen({ from: 3, to: 18 }, async (one) => {
     await until('it begins', async () => (await actions(one)).length > 0);
     return unlessEnded(handleOf(one).terminate('by mistake'));
@@ -257,8 +260,8 @@ test.concurrent('terminated by mistake it goes on, and tells nothing twice', asy
   expect(await actions(assignment)).toEqual(['activated', 'expiring', 'expiring', 'expired']);
 });
 
-// The only one that needs the worker for itself.
-test('while no worker runs nothing is lost: each moment is told once, later', async () => {
+// The only test that needs the worker for itself.
+test('while no worker runs nothing is lost: each moment has its event once, later', async () => {
   const assignment = await assign({ from: 5, to: 16 });
   await runs(assignment);
   await worker.stop();

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-test('many workers make one schedule, and it rotates the keys', async () => {
+test('many workers create one schedule, and it rotates the keys', async () => {
   await Promise.all([1, 2, 3].map(() => ensureSchedules(temporal.client, 'http://localhost')));
   const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
   const rotateSigningKeys = jest.fn(async () => ({ created: 'kid-2' }));
@@ -31,7 +31,7 @@ test('many workers make one schedule, and it rotates the keys', async () => {
   await recordHistory('signing-key-rotation', handle);
 });
 
-test('a schedule that differs is brought up to date, and a pause stays', async () => {
+test('a schedule that differs is updated, and stays paused if it was', async () => {
   await ensureSchedules(temporal.client, 'http://localhost');
   const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
   await schedule.update((current) => ({ ...current, spec: { intervals: [{ every: '5 days' }] } }));
@@ -43,7 +43,7 @@ test('a schedule that differs is brought up to date, and a pause stays', async (
   expect(state.paused).toBe(true);
 });
 
-test('cancelled while no key can be made, this run stops', async () => {
+test('a rotation that is cancelled while no key can be created stops', async () => {
   const rotateSigningKeys = jest.fn(async (): Promise<{ created: string | null }> => {
     throw new Error('away');
   });
@@ -62,7 +62,7 @@ test('cancelled while no key can be made, this run stops', async () => {
   await recordHistory('signing-key-rotation-cancelled', handle);
 });
 
-test('the schedules say which installation they are of', async () => {
+test('the schedules name the installation they belong to', async () => {
   await ensureSchedules(temporal.client, 'https://id.example.com');
   expect(await findSchedules(temporal.client)).toEqual({ issuer: 'https://id.example.com' });
   await ensureSchedules(temporal.client, 'https://id.example.org');
@@ -71,7 +71,7 @@ test('the schedules say which installation they are of', async () => {
   expect(await findSchedules(temporal.client)).toBeNull();
 });
 
-test('one that may run a few times only counts as lost, and has its runs back', async () => {
+test('a schedule with a limited number of runs counts as lost, and is made unlimited again', async () => {
   await ensureSchedules(temporal.client, 'https://id.example.org');
   const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
   await schedule.update(({ state, ...current }) => ({ ...current, state: { ...state, remainingActions: 1 } }));
@@ -80,7 +80,7 @@ test('one that may run a few times only counts as lost, and has its runs back', 
   expect(await findSchedules(temporal.client)).not.toBeNull();
 });
 
-test('the runs of those that have states are found by them from the start', async () => {
+test('runs of workflows with states can be found by state from the start', async () => {
   await ensureSchedules(temporal.client, 'https://id.example.org');
   const states = [housekeepingId, reconcilerId].map(async (id) => {
     const { action } = await temporal.client.schedule.getHandle(id).describe();

@@ -14,7 +14,7 @@ import { historyText, namespace, startTestTemporal, type TestTemporal } from '..
 import { reconciled, startTestWorker } from '../support/test-worker.js';
 import { until } from '../support/until.js';
 
-// The whole way: the row and its message, the relay, Temporal, the worker, and a name server that it asks.
+// The whole way: the row and its message, the relay, Temporal, the worker, and its name server.
 let temporal: TestTemporal;
 let database: TestDatabase;
 let dns: TestDnsServer;
@@ -45,7 +45,7 @@ afterAll(async () => {
   await dns.stop();
 });
 
-/** Says that a new domain is theirs, as the Portal does. */
+/** Claims a new domain, as the Portal does. */
 async function newClaim(text = `d-${randomUUID()}.private.example`) {
   const userId = randomUUID();
   await rowsAsOwner(
@@ -89,8 +89,8 @@ type Claimed = Awaited<ReturnType<typeof newClaim>>;
 const becomes = ({ status }: Claimed, wanted: string) => until(`${wanted}`, async () => (await status()) === wanted);
 const ends = ({ process }: Claimed, wanted: string) => until(`${wanted}`, async () => (await process()) === wanted);
 
-// Each has a claim of its own, and most of them wait: they wait together.
-test.concurrent('it looks until the record is there, and its history names neither domain nor token nor person', async () => {
+// Each test has its own claim, and most tests wait: they wait together.
+test.concurrent('a claim is checked until its record exists, and its history names neither domain, token nor person', async () => {
   const one = await newClaim();
   await until('it was asked for twice', async () => dns.asked(one.name) >= 2);
   expect(await one.handle.query('state')).toBe('pending');
@@ -116,7 +116,7 @@ test.concurrent('it looks until the record is there, and its history names neith
   await recordHistory('sso-domain-verified-and-released', one.handle);
 });
 
-test.concurrent('asked now it answers how the claim stands, at once', async () => {
+test.concurrent('a check on request returns the claim’s state at once', async () => {
   const one = await newClaim();
   one.publish();
   expect(await one.verify()).toMatchObject({ status: 'verified', failureReason: null });
@@ -132,7 +132,7 @@ test.concurrent('asked now it answers how the claim stands, at once', async () =
   ]);
 });
 
-test.concurrent('cancelled it has failed, and says so; asked now, or claimed again, it goes on', async () => {
+test.concurrent('a cancelled claim has failed in its row; a check on request or a new claim resumes it', async () => {
   const one = await newClaim();
   await until('it was asked for', async () => dns.asked(one.name) >= 1);
   await one.handle.cancel();
@@ -151,11 +151,11 @@ test.concurrent('cancelled it has failed, and says so; asked now, or claimed aga
   await ends(one, 'CANCELLED');
   expect(await one.row()).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
   expect(await one.verify()).toMatchObject({ status: 'verified', failureReason: null });
-  await ends(one, 'RUNNING'); // somebody looks after it again
+  await ends(one, 'RUNNING'); // a process checks it again
   expect(await one.actions()).toEqual(['claimed', 'failed', 'claimed', 'verified', 'failed', 'verified']);
 });
 
-test.concurrent('it fails at the end of the schedule with its reason', async () => {
+test.concurrent('a claim fails with its reason at the end of the schedule', async () => {
   const one = await newClaim();
   dns.set(one.name, { txt: ['something else'] });
   await until('it runs', async () => dns.asked(one.name) >= 1);
@@ -166,7 +166,7 @@ test.concurrent('it fails at the end of the schedule with its reason', async () 
   await recordHistory('sso-domain-failed', one.handle);
 });
 
-test.concurrent('after some looks it goes on with a fresh history, and can be asked all the while', async () => {
+test.concurrent('a claim continues with a fresh history after some checks, and can be checked on request all the while', async () => {
   const one = await newClaim();
   const { firstExecutionRunId } = await until('it runs', async () =>
     one.handle.describe().then(
@@ -189,7 +189,7 @@ test.concurrent('after some looks it goes on with a fresh history, and can be as
   expect(await one.actions()).toEqual(['claimed', 'verified']);
 });
 
-test.concurrent('terminated by mistake it is looked for again', async () => {
+test.concurrent('a claim whose process was terminated by mistake is checked again', async () => {
   const one = await newClaim();
   await until('it was asked for', async () => dns.asked(one.name) >= 1);
   await one.handle.terminate('by mistake');
@@ -202,11 +202,11 @@ test.concurrent('terminated by mistake it is looked for again', async () => {
   expect(await one.process()).toBe('RUNNING');
 });
 
-// Those that need the worker for themselves.
+// These tests need the worker for themselves.
 test.concurrent.each([
   ['cancelled', (claim: Claimed) => claim.handle.cancel()],
   ['terminated', (claim: Claimed) => claim.handle.terminate()],
-])('%s while it is asked, whoever asked hears how the claim stands, or to ask again', async (_how, stop) => {
+])('%s during a check on request: the caller gets the claim’s state, or a “try again”', async (_how, stop) => {
   const claim = await newClaim();
   await ends(claim, 'RUNNING');
   dns.set(claim.name, { silent: true });
@@ -223,7 +223,7 @@ test.concurrent.each([
   expect(['pending', 'failed', 'service.unavailable']).toContain(await asked);
 });
 
-test('the worker is gone between two looks: whoever asks is answered by the api, and the next worker goes on', async () => {
+test('without a worker between two checks, the api answers a check on request, and the next worker goes on', async () => {
   const [one, other] = [await newClaim(), await newClaim()];
   for (const { name } of [one, other]) await until('it was asked for', async () => dns.asked(name) >= 1);
   await worker.stop();
@@ -242,7 +242,7 @@ test('the worker is gone between two looks: whoever asks is answered by the api,
   await until('it is looked at again', async () => dns.asked(one.name) > asked);
 });
 
-test('a look that was done when the worker died is not told twice', async () => {
+test('a check that was done when its worker died has its event once', async () => {
   const one = await newClaim();
   one.publish();
   await becomes(one, 'verified');

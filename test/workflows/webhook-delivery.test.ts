@@ -12,8 +12,8 @@ import { startTestWorker } from '../support/test-worker.js';
 import { until } from '../support/until.js';
 import { aSubscription, deliver, startReceiver, verified } from '../support/webhooks.js';
 
-// The whole way: a delivery's row and its message, the relay, Temporal, the worker, and a receiver that verifies with the
-// public library. How the receiver answers is in the path that a test subscribes.
+// The whole way: a delivery's row and message, the relay, Temporal, the worker, and a receiver that verifies with the
+// public library. The path of a subscription decides how the receiver answers.
 const answers: Record<string, (response: ServerResponse, before: number) => void> = {
   ok: (response) => response.writeHead(204).end(),
   'fails-twice': (response, before) => response.writeHead(before < 2 ? 503 : 200).end(),
@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 let paths = 0;
-/** A subscription with a path of its own. */
+/** Subscribes with a new path. */
 async function subscribe(kind: keyof typeof answers, changes: Partial<Webhook> = {}) {
   const path = `/${kind}/${++paths}`;
   const webhook = await aSubscription(database, worker.sealing, holder.scope, { url: receiver.url(path), ...changes });
@@ -104,7 +104,7 @@ const waitsForAnHour = (id: string) =>
     const { next_attempt_at: next } = await deliveryOf(id);
     return next !== null && next.getTime() - Date.now() > hours(0.5);
   });
-/** As the operation does. */
+/** Retries as the operation does. */
 const retry = (id: string, { id: webhookId, accountId, environmentId }: Webhook) =>
   database.db.transaction('system', async (tx) => {
     await tx.query(
@@ -114,7 +114,7 @@ const retry = (id: string, { id: webhookId, accountId, environmentId }: Webhook)
     await startLater(tx, 'webhookDelivery', { deliveryId: id, webhookId, accountId, environmentId, news: 'retryNow' });
   });
 
-test.concurrent('an event arrives once, signed so that the public library verifies it; the history has neither address nor body', async () => {
+test.concurrent('an event is delivered once, signed so that the public library verifies it; the history has neither address nor body', async () => {
   const { webhook, received } = await subscribe('ok');
   const [id] = await deliver(database, webhook);
   await ends(id!, 'COMPLETED');
@@ -150,7 +150,7 @@ test.concurrent('an event arrives once, signed so that the public library verifi
   await recordHistory('webhook-delivered', handleOf(id!));
 });
 
-test.concurrent('failures are tried again by the schedule: the same id and bytes, with a signature of now', async () => {
+test.concurrent('a failed call is retried by the schedule: the same id and bytes, with a new signature', async () => {
   const { webhook, received } = await subscribe('fails-twice');
   const [id] = await deliver(database, webhook);
   await ends(id!, 'COMPLETED');
@@ -170,7 +170,7 @@ test.concurrent('failures are tried again by the schedule: the same id and bytes
   await recordHistory('webhook-delivered-at-last', handleOf(id!));
 });
 
-test.concurrent('a redirect is a failure, and nobody follows it', async () => {
+test.concurrent('a redirect is a failure, and is not followed', async () => {
   const { webhook } = await subscribe('redirects');
   const [id] = await deliver(database, webhook);
   await ends(id!, 'COMPLETED');
@@ -185,7 +185,7 @@ test.concurrent('a receiver may ask for more time than the schedule has', async 
   expect(second!.at - first!.at).toBeGreaterThanOrEqual(2_950);
 });
 
-test.concurrent('somebody who does not want to wait has it tried now, with the same id; when all attempts are used up it has failed, and can be tried once more', async () => {
+test.concurrent('a manual retry is sent at once under the same id; a delivery that has failed for good can be retried once more', async () => {
   const { webhook, received } = await subscribe('fails-for-a-while');
   const [id] = await deliver(database, webhook);
   await waitsForAnHour(id!);
@@ -213,7 +213,7 @@ test.concurrent('somebody who does not want to wait has it tried now, with the s
   await recordHistory('webhook-failed', handleOf(lost!));
 });
 
-test.concurrent('410 switches the subscription off at once, and what else waits for it is cancelled', async () => {
+test.concurrent('a 410 disables the subscription at once, and cancels its other deliveries', async () => {
   const { webhook, received } = await subscribe('is-taken-away');
   const [waiting] = await deliver(database, webhook);
   await waitsForAnHour(waiting!);
@@ -234,14 +234,14 @@ test.concurrent('410 switches the subscription off at once, and what else waits 
   expect(received()).toHaveLength(4);
 });
 
-test.concurrent('nothing but failures for five days switch it off; an answer in between begins the five days anew', async () => {
+test.concurrent('five days of nothing but failures disable a subscription; a success in between restarts the five days', async () => {
   const failing = await subscribe('fails', { failingSince: new Date(Date.now() - days(5)) });
   const [id] = await deliver(database, failing.webhook);
   await ends(id!, 'COMPLETED');
   expect(await webhookOf(failing.webhook)).toMatchObject({ is_active: false, disabled_reason: 'failing' });
   expect(await deliveryOf(id!)).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_disabled' });
   expect((await eventsOf(failing.webhook.id)).map(({ metadata }) => metadata.reason)).toEqual(['failing']);
-  // The Owner of the Account may manage it, and nobody else is there.
+  // The Account has nobody but its Owner, who may manage the subscription.
   const mails = () => worker.sent.filter(({ name }) => name === 'webhook-disabled');
   await until('the mail', async () => mails().length > 0);
   expect(mails()).toMatchObject([{ values: { receiver: new URL(failing.webhook.url).host, first_name: 'O' } }]);
@@ -257,7 +257,7 @@ test.concurrent('nothing but failures for five days switch it off; an answer in 
   expect(await webhookOf(back.webhook)).toMatchObject({ is_active: true, failing_since: null });
 });
 
-test.concurrent('what somebody switched off is not called any more', async () => {
+test.concurrent('a disabled subscription is not called any more', async () => {
   const { webhook, received } = await subscribe('ok', { isActive: false });
   const [id] = await deliver(database, webhook);
   const [orphan] = await deliver(database, { ...webhook, id: '00000000-0000-7000-8000-000000000000' });
@@ -267,7 +267,7 @@ test.concurrent('what somebody switched off is not called any more', async () =>
   expect(received()).toEqual([]);
 });
 
-test.concurrent('what is our own fault is a failed attempt as any other, and not tried for ever', async () => {
+test.concurrent('our own fault counts as a failed attempt like any other, and is not retried for ever', async () => {
   const { webhook, received } = await subscribe('ok', { secret: 'lost.AAAA' });
   const [id] = await deliver(database, webhook);
   await waitsForAnHour(id!);
@@ -275,7 +275,7 @@ test.concurrent('what is our own fault is a failed attempt as any other, and not
   expect(received()).toEqual([]);
 });
 
-test.concurrent('after a rotation both secrets sign for as long as it lasts', async () => {
+test.concurrent('after a rotation both secrets sign, as long as the old one lasts', async () => {
   const until24h = new Date(Date.now() + hours(24));
   const { webhook: other } = await subscribe('ok');
   const seal = (secret: string, id: string) => worker.sealing.seal(secret, `webhooks.secret/${id}`);
@@ -299,7 +299,7 @@ test.concurrent('after a rotation both secrets sign for as long as it lasts', as
   }
 });
 
-test.concurrent('cancelled in Temporal while it waits, the row says so', async () => {
+test.concurrent('a delivery that is cancelled in Temporal while it waits is cancelled in its row', async () => {
   const { webhook, received } = await subscribe('fails');
   const [id] = await deliver(database, webhook);
   await waitsForAnHour(id!);
@@ -310,7 +310,7 @@ test.concurrent('cancelled in Temporal while it waits, the row says so', async (
   await recordHistory('webhook-cancelled', handleOf(id!));
 });
 
-test.concurrent('cancelled while the receiver is answering, what it says counts', async () => {
+test.concurrent('a delivery that is cancelled while the receiver answers keeps that answer', async () => {
   const { webhook, received } = await subscribe('thinks');
   const [taken] = await deliver(database, webhook);
   await until('the call', async () => received().length === 1);
@@ -323,7 +323,7 @@ test.concurrent('cancelled while the receiver is answering, what it says counts'
   expect(await deliveryOf(taken!)).toMatchObject({ status: 'succeeded' });
 });
 
-test.concurrent('who asks for another attempt during the last one gets it', async () => {
+test.concurrent('a retry that is requested during the last attempt is carried out', async () => {
   const { webhook, received } = await subscribe('thinks-in-the-end');
   const [id] = await deliver(database, webhook);
   await waitsForAnHour(id!);
@@ -336,14 +336,14 @@ test.concurrent('who asks for another attempt during the last one gets it', asyn
   expect(await deliveryOf(id!)).toMatchObject({ status: 'succeeded', attempt_count: 5 });
 });
 
-test.concurrent('a receiver that never answers delays nobody else', async () => {
+test.concurrent('a receiver that never answers delays no other receiver', async () => {
   const dead = await subscribe('silent');
   const crowd = await deliver(database, dead.webhook, 12);
   await until('the calls of the silent one', async () => dead.received().length >= 4);
   const healthy = await subscribe('ok');
   const ids = await deliver(database, healthy.webhook, 8);
   await until('what the healthy one gets', async () => healthy.received().length === ids.length);
-  // Nobody has given up on the silent one by then, or those were few.
+  // Nobody has cancelled the silent one's deliveries by then, or there were few.
   const ended = await rowsAsOwner(
     database.ownerUrl,
     'select count(*)::int as count from webhook_attempts where delivery_id = any($1) and duration_ms is not null',

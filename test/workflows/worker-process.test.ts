@@ -67,7 +67,7 @@ const readiness = async () => {
   const answer = await fetch(`http://localhost:${metricsPort + 1}/readyz`).catch(() => null);
   return answer ? ((await answer.json()) as { status: string; checks: Record<string, string> }) : null;
 };
-test('a schema that is not there stops the start with one line', async () => {
+test('a worker without a schema does not start, and says so in one line', async () => {
   const url = new URL(database.ownerUrl);
   await asOwner((client) => client.query('create database empty_of_this_test'), database.ownerUrl);
   url.pathname = '/empty_of_this_test';
@@ -79,7 +79,7 @@ test('a schema that is not there stops the start with one line', async () => {
   await asOwner((client) => client.query('drop database empty_of_this_test with (force)'), database.ownerUrl);
 });
 
-test('a registration survives Temporal away, SMTP away and a killed worker', async () => {
+test('a registration survives outages of Temporal and SMTP and a killed worker', async () => {
   const registrations = createRegistrations({
     db: database.db,
     sealing,
@@ -89,14 +89,14 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
     intentTtlMs: hours(1),
   });
   const request = aRequest();
-  await registrations.park(request); // with no worker and no Temporal at all
+  await registrations.park(request); // without a worker or Temporal
   const [row] = await rowsAsOwner(database.ownerUrl, 'select id from pending_registrations where email = $1', [
     request.email,
   ]);
   const id = row?.id as string;
 
   const first = startWorker();
-  // A busy machine's first look at the database may take longer than a look is given.
+  // On a busy machine the first check of the database may take longer than a check is allowed.
   const away = await until('Temporal is seen to be away', async () => {
     const seen = await readiness();
     return seen?.checks.database === 'ok' && seen.checks.temporal === 'unavailable' && seen;
@@ -110,18 +110,18 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   first.kill('SIGKILL');
   await first.exited;
   const mails: string[] = [];
-  const smtp = await startSmtpServer({ port: smtpPort, onData: whole((raw) => mails.push(raw)) }); // only now is there a mail server
+  const smtp = await startSmtpServer({ port: smtpPort, onData: whole((raw) => mails.push(raw)) }); // only now does the mail server start
   const second = startWorker();
   const mail = await until('it is mailed', () => mails[0]);
   const { token } = registrationToken(sealing, { id });
   expect(mail.replace(/=\r?\n/g, '').replaceAll('=3D', '=')).toContain(token);
 
   const found = await registrations.find(token);
-  const made = await processes.confirmRegistration(found!.process); // once: an answer that is lost does not come again
+  const made = await processes.confirmRegistration(found!.process); // once: a lost answer is not repeated
   expect(await rowsAsOwner(database.ownerUrl, 'select id from users where email = $1', [request.email])).toEqual([
     { id: made.userId },
   ]);
-  // One address has what the service and what Temporal's SDK measure; nothing of the latter's failures until there are any.
+  // One address serves the metrics of the service and of Temporal's SDK, except the SDK's failures until there are any.
   const shown = await fetch(`http://localhost:${metricsPort + 1}/metrics`).then((answer) => answer.text());
   const missing = (await namesWatched()).filter((name) => name.startsWith('temporal_') && !shown.includes(name));
   expect(missing.filter((name) => !/_fail(ed|ure)_total$/.test(name))).toEqual([]);
