@@ -259,7 +259,7 @@ describe.each(['api', 'worker'] as const)('what keeps the %s from starting is re
       MAIL_FROM: 'Gatehouse <a@example.com, b@example.com>',
       INTENT_TTL: '-1h',
     },
-  ])('settings that cannot be parsed are all named at once, without their values (%#)', async (unreadable) => {
+  ])('settings that cannot be read are all named at once, without their values (%#)', async (unreadable) => {
     const database = serviceUrl(process.env.GATEHOUSE_TEST_SERVER ?? '');
     const lines = await refusals(await settings({ DATABASE_URL: database, ...unreadable }));
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(Object.keys(unreadable).sort());
