@@ -9,8 +9,8 @@ import { createRandom } from '../support/random.js';
 import { rowsOf } from '../support/rows.js';
 
 /**
- * The engine against a reference that knows no SQL and no paths: it walks from node to parent, and decides by the words of
- * contract §5. The world is random; its seed is in the name of what fails.
+ * Compares the engine with a reference that uses no SQL and no paths: it walks from node to parent, and decides as
+ * contract §5 says. The world is random; a failure's name contains its seed.
  */
 let api: TestApi;
 let account: TestAccount;
@@ -123,7 +123,7 @@ async function newWorld(rng: ReturnType<typeof random>, prefix: string): Promise
   await api.database.db.transaction({ accountId, environmentId }, async (tx) => {
     for (let i = 0; i < 12; i++) {
       const id = uuidv7();
-      const isActive = i > 1 && rng.chance(0.9); // in every world some are not
+      const isActive = i > 1 && rng.chance(0.9); // every world has inactive ones
       await tx.insert(Identity, {
         id,
         accountId,
@@ -172,7 +172,7 @@ async function newWorld(rng: ReturnType<typeof random>, prefix: string): Promise
   return model;
 }
 
-/** Moves and switches nodes over the API; what it refuses (a cycle) changes nothing in the model either. */
+/** Moves and switches nodes over the API; a refused request (a cycle) changes nothing in the model either. */
 async function disturb(model: Model, rng: ReturnType<typeof random>) {
   const below = [...model.nodes.values()].filter((node) => node.parentId !== null);
   for (let i = 0; i < 8; i++) {
@@ -215,7 +215,7 @@ test.each(seeds)('thousands of random checks are decided as the contract says (s
       expect(decisions.map(({ reason }) => reason)).toEqual(expected);
       expect(decisions.every(({ allowed, reason }) => allowed === (reason === 'granted'))).toBe(true);
       for (const reason of expected) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-      // Explaining is another statement with the same rules: the two never differ.
+      // Explaining is a separate statement with the same rules: the two never differ.
       for (const check of checks.slice(0, 20)) {
         const explanation = await api.services.explanations.explain(environmentId, check, asOf);
         expect(explanation.reason).toBe(reference(model, check, asOf));
@@ -225,7 +225,7 @@ test.each(seeds)('thousands of random checks are decided as the contract says (s
     }
     await disturb(model, rng);
   }
-  // A world in which nothing is ever granted, or nothing ever denied, would prove nothing.
+  // A world in which nothing is granted, or nothing denied, would prove nothing.
   for (const reason of ['granted', 'no_assignment', 'outside_window', 'identity_inactive'] as const) {
     expect(reasons.get(reason) ?? 0).toBeGreaterThan(10);
   }

@@ -37,7 +37,7 @@ const removeApplications = async () => {
     expect(outcomeOf(await owner('DELETE', `/applications/${slug}?confirm=${slug}`))).toBe('204');
   }
 };
-/** All that housekeeping does of Accounts that were closed. */
+/** Runs all of housekeeping's work for closed Accounts. */
 async function sweep(batchSize = 2, now = new Date()) {
   const housekeeping = createHousekeeping({ db: api.database.db, now: () => now, auditRetentionDays: 365 });
   let place: SweepPlace | null = { rule: 'accounts', after: null, looked: 0 };
@@ -208,11 +208,11 @@ describe('an account', () => {
        select gen_random_uuid(), $1, 'eva' || n || '@example.com', '{}', now(), now() from generate_series(1, 3) n`,
       [accountId],
     );
-    expect(await sweep()).toBe(0); // it is not closed
+    expect(await sweep()).toBe(0); // the Account is not closed
     expect(outcomeOf(await close())).toBe('204');
     expect(await sweep()).toBeGreaterThanOrEqual(8);
     expect(await isThere()).toBe(true);
-    expect(await sweep()).toBe(0); // and nothing is looked at for ever
+    expect(await sweep()).toBe(0); // and is not checked again for ever
     await finishRemovals(api, accountId);
     expect(await sweep()).toBe(1);
     expect(await isThere()).toBe(false);
@@ -267,7 +267,7 @@ describe('it stays', () => {
     expect(outcomeOf(await close(await (await newAccount(api)).as('owner')))).toBe('404 account.not_found');
     expect(outcomeOf(await close(headers, account.accountSlug, account.userId))).toBe('404 account.not_found');
     const { items } = (await owner('GET', '/audit-log?outcome=denied')).json();
-    expect(items).toHaveLength(1); // strangers write nothing into anybody's log
+    expect(items).toHaveLength(1); // strangers cannot write to another Account's log
     expect(items[0]).toMatchObject({
       action: 'auth.access_denied',
       resource_id: 'closeAccount',
@@ -280,6 +280,6 @@ describe('it stays', () => {
     const late = await newMember(api, await newAccount(api), 'owner');
     api.clock.advance(minutes(11));
     expect(outcomeOf(await close())).toBe('403 auth.reauthentication_required');
-    expect(outcomeOf(await close(late.headers))).toBe('404 account.not_found'); // says nothing to strangers
+    expect(outcomeOf(await close(late.headers))).toBe('404 account.not_found'); // reveals nothing to strangers
   });
 });

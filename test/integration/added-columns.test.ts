@@ -6,7 +6,7 @@ import { examples } from '../support/operations/examples-account.js';
 import { type Kind, kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** An upgrade adds columns under an api that has statements prepared: they have to go on (docs/decisions/0057). */
+/** An upgrade adds columns under an api with prepared statements, which have to keep working (docs/decisions/0057). */
 
 let api: TestApi;
 let place: Place;
@@ -27,7 +27,7 @@ const idOf = async (kind: Kind): Promise<string> => {
   return id;
 };
 
-/** How each operation that reads is answered. */
+/** Returns the answer of each operation that reads. */
 async function answers(): Promise<string[]> {
   const all: string[] = [];
   for (const declared of reads) {
@@ -38,7 +38,7 @@ async function answers(): Promise<string[]> {
   return all;
 }
 
-/** A sign-in, what its token shows, and its refresh, three times each: from the third on statements are prepared. */
+/** Signs in, introspects and refreshes, three times each: statements are prepared from the third time on. */
 async function signsIn(): Promise<number[]> {
   const { clientId: client_id, email, password } = place.identity;
   const statuses: number[] = [];

@@ -19,7 +19,7 @@ afterAll(() => auth.close());
 
 const path = '/accounts/resume';
 let count = 0;
-/** A user, signed in, for whose address somebody registered once more. */
+/** Signs a user in, for whose address a second registration is parked. */
 async function withParked(at = auth, { times = 1 } = {}) {
   const user = await at.addUser({ accounts: [] });
   const headers = bearer((await at.sessionOf(user.id)).accessToken);
@@ -36,7 +36,7 @@ async function park(email: string, at = auth) {
 }
 const intentsOf = (userId: string, at = auth) =>
   at.db.transaction('system', (tx) => tx.find(AccountIntent, { where: { userId }, order: { id: 'asc' } }));
-/** What was recorded of one, after the registration that parked it. */
+/** Returns the events of an intent since the registration that parked it. */
 const eventsOf = async (resourceId: string) =>
   (await auth.db.transaction('system', (tx) => tx.find(Event, { where: { resourceId }, order: { id: 'asc' } }))).slice(
     1,
@@ -153,7 +153,7 @@ describe('a retry with the same Idempotency-Key', () => {
     const keyed = { ...headers, 'idempotency-key': `lost-${count}` };
     await auth.post(path, undefined, keyed);
     await auth.db.transaction('system', (tx) =>
-      // Were an older one still parked, it would not be taken for this request's.
+      // If an older intent is still parked, it must not be taken for this request's.
       tx.update(AccountIntent, { userId: user.id, status: 'discarded' }, { status: 'parked' }),
     );
     await auth.db.statement({ name: 'lose', text: 'delete from idempotent_requests where key = $1 returning 1' }, [
@@ -221,7 +221,7 @@ describe('a retry with the same Idempotency-Key', () => {
 });
 
 describe('a short name that was taken meanwhile', () => {
-  /** One that is parked under a short name, which somebody else then takes. */
+  /** Parks an intent under a short name that another Account then takes. */
   async function taken() {
     const user = await auth.addUser({ password: null, accounts: [] });
     const headers = bearer((await auth.sessionOf(user.id)).accessToken);
@@ -254,7 +254,7 @@ describe('a short name that was taken meanwhile', () => {
       tx.findBy(Event, { resourceId: intent.id, action: 'auth.account_intent_failed' }),
     );
     expect(event).toMatchObject({ outcome: 'failure', metadata: { reason: 'account.slug_taken' } });
-    // The same request has the same answer, kept or not.
+    // The same request gets the same answer, whether or not it was stored.
     expect(outcome(await auth.post(path, undefined, keyed))).toBe('409 account.slug_taken');
     await auth.db.statement({ name: 'lose', text: 'delete from idempotent_requests where key = $1 returning 1' }, [
       keyed['idempotency-key'],

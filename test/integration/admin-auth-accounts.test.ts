@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => auth.close());
 
 const names = (more: object = {}) => ({ account_name: ' Northwind Trading ', application_name: 'Shop', ...more });
-/** A user who is signed in, and what their calls are sent with. */
+/** Signs a user in; returns the user and the headers of their calls. */
 async function signedIn(more: Parameters<AdminAuth['addUser']>[0] = {}, at = auth) {
   const user = await at.addUser(more);
   const session = await at.sessionOf(user.id);
@@ -46,14 +46,14 @@ test('an account is created whole, and a session of it is started', async () => 
   const { access_token, account, application } = answer.json().data;
   const claims = decodeJwt(access_token);
   expect(claims).toMatchObject({ sub: user.id, account_id: account.id, application_id: application.id, amr: ['pwd'] });
-  expect(claims.auth_time).toBe(decodeJwt(session.accessToken).auth_time); // nothing was proved anew
+  expect(claims.auth_time).toBe(decodeJwt(session.accessToken).auth_time); // nothing was authenticated again
   expect(answer.cookies.map(({ name }) => name)).toEqual(['admin_refresh', 'admin_session']);
   const me = await auth.get('/me', bearer(access_token));
   expect(me.json().data.account).toEqual(account);
   expect(me.json().data.accounts).toContainEqual(
     expect.objectContaining({ roles: [expect.objectContaining({ name: 'Owner' })] }),
   );
-  expect((await auth.get('/me', headers)).statusCode).toBe(200); // the session that asked goes on
+  expect((await auth.get('/me', headers)).statusCode).toBe(200); // the session of the request goes on
   expect((await auth.post('/refresh', undefined, cookieHeader(answer))).statusCode).toBe(200);
   const [event] = await auth.db.transaction('system', (tx) =>
     tx.findBy(Event, { action: 'account.created', accountId: account.id }),
@@ -135,12 +135,12 @@ test('a user without a password is refused; the wish is parked, with a link to s
   expect(email.template).toBe('set-password');
   const actions = await auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId: intent?.id }));
   expect(actions).toMatchObject([{ action: 'auth.account_intent_parked', actorId: user.id }]);
-  // Resuming it is no way around, neither for them nor for a process that is asked all the same.
+  // Resuming is no way around this, neither for the user nor by a direct call of the process.
   expect(outcome(await auth.post('/accounts/resume', undefined, headers))).toBe('403 account.password_required');
   expect(await auth.accountIntents.claim(intent!.id, user.id)).toEqual({ mine: false, status: 'parked' });
   expect(await intentsOf(user.id)).toEqual([intent]);
 
-  expect(await auth.accountIntents.announce(intent!.id)).toBe('parked'); // as its process does, and may do twice
+  expect(await auth.accountIntents.announce(intent!.id)).toBe('parked'); // as its process does, perhaps twice
   expect(await auth.accountIntents.announce(intent!.id)).toBe('parked');
   const links = await auth.db.transaction('system', (tx) => tx.findBy(PasswordLink, { userId: user.id }));
   expect(links).toMatchObject([{ purpose: 'set', id: intent?.id }]);
@@ -168,7 +168,7 @@ describe('Idempotency-Key', () => {
     expect(again.body).toBe(first.body);
     expect(again.headers['set-cookie']).toEqual(first.headers['set-cookie']);
     expect(await accountsOf(headers)).toHaveLength(1);
-    // A session that has gone on is not set back to a spent token.
+    // A session that was refreshed is not set back to a used token.
     const refreshed = await auth.post('/refresh', undefined, cookieHeader(first));
     expect(refreshed.statusCode).toBe(200);
     const late = await auth.post('/accounts', names(), keyed);
@@ -195,7 +195,7 @@ describe('Idempotency-Key', () => {
       await own.db.statement({ name: 'forget', text: 'delete from idempotent_requests where key = $1 returning 1' }, [
         'daily',
       ]);
-      expect(await create()).toEqual(first); // whose answer was lost
+      expect(await create()).toEqual(first); // the answer to this request was lost
       own.pass(hours(24));
       await ageKeys(own.database.ownerUrl, hours(24));
       const second = await create();
@@ -284,7 +284,7 @@ test('ten an hour, counted for each user', async () => {
       const refused = await call(one.headers, `${url}-new`);
       expect(outcome(refused)).toBe('429 rate_limit.exceeded');
       expect(Number(refused.headers['retry-after'])).toBeGreaterThan(hours(1) / 1000 - 60);
-      expect((await call(one.headers, `${url}-9`)).statusCode).toBe(usual); // its answer is known and makes nothing
+      expect((await call(one.headers, `${url}-9`)).statusCode).toBe(usual); // its answer is stored and creates nothing
       expect((await call(other.headers, `${url}-0`)).statusCode).toBe(usual);
     }
   } finally {

@@ -16,7 +16,7 @@ const names = { first_name: 'Ana', last_name: 'Brandt', account_name: 'Acme', ap
 let api: TestApi;
 let account: TestAccount;
 let owner: Call;
-/** One of each, all good. */
+/** One valid token of each kind. */
 let tokens: Record<Kind, string>;
 type Kind =
   | 'registration link'
@@ -82,7 +82,7 @@ async function signedInIdentity() {
   return tokensFor(new Browser(api.app), client, email, { scope: 'openid offline_access' });
 }
 
-/** Each place that takes a token: what opens it, and how it refuses any other. */
+/** Each operation that accepts a token: the kind that it accepts, and its refusal of any other. */
 const doors: Record<string, { of: Kind; refusal: string; tries: ((token: string) => ReturnType<typeof post>)[] }> = {
   'verify-email': {
     of: 'registration link',
@@ -151,7 +151,7 @@ test('none of those tries has used up a token', async () => {
   for (const { of, tries } of Object.values(doors)) {
     for (const attempt of tries) {
       const answer = await attempt(tokens[of]);
-      // Whoever confirms an address waits for its process; here there is none.
+      // The confirmation of an address waits for a process, of which there is none here.
       const isConfirmation = of === 'registration link' && attempt !== tries[0];
       expect([of, answer.statusCode]).toEqual([of, isConfirmation ? 503 : 200]);
     }

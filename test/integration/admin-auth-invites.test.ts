@@ -131,8 +131,8 @@ test('of a verified user with a password nothing changes, and no password is nee
   const person = await newPerson(api, { passwordHash: await passwordsHash('their own words 7') });
   const before = await rowsOf(api, 'select * from users where id = $1', [person.userId]);
   const made = await invite(owner, { email: person.email.toUpperCase(), role_id: roles.viewer });
-  expect((await post('/invite-info', { token: made.token })).json().data.first_name).toBe('Ivo'); // as invited
-  expect(outcomeOf(await accept(made.token, { password: 'password123' }))).toBe('200'); // not looked at
+  expect((await post('/invite-info', { token: made.token })).json().data.first_name).toBe('Ivo'); // from the invite
+  expect(outcomeOf(await accept(made.token, { password: 'password123' }))).toBe('200'); // the password is ignored
   expect(await rowsOf(api, 'select * from users where id = $1', [person.userId])).toEqual(before);
   expect((await signIn(person.email, 'their own words 7')).statusCode).toBe(200);
   expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('200');
@@ -149,7 +149,7 @@ test('a verified user without a password sets a first one as by a link to set it
   const made = await invite(owner, { email: person.email, role_id: roles.viewer, locale: 'de' });
   expect((await accept(made.token, { password: undefined })).json().error.details[0].code).toBe('password.required');
   expect(outcomeOf(await accept(made.token))).toBe('200');
-  // A new password ends every session, is in the audit log, and its owner is told, in the language of the invite.
+  // A new password ends every session and is in the audit log; its owner gets a mail in the invite's language.
   expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('401');
   expect(
     await rowsOf(api, `select actor_id, metadata from events where resource_id = $1 and action = 'auth.password_set'`, [
@@ -210,7 +210,7 @@ test('an account that requires a second factor lets nobody in by an invite alone
   expect(added.statusCode).toBe(201);
   expect(await inPortal()).toEqual([200, undefined]);
 
-  // Neither an invite nor the password that it is sent with is a way around the factor.
+  // Neither an invite nor its password is a way around the factor.
   const other = await newAccount(api);
   const there = callsOf(api, other.accountSlug, await other.as('owner'));
   const second = await invite(there, { email: made.email, role_id: (await rolesByKey(there)).developer });
@@ -281,7 +281,7 @@ describe('the page', () => {
     expect(head.statusCode).toBe(200);
     const accepted = await form({ token: made.token, ...names, password });
     expect([accepted.statusCode, accepted.body]).toEqual([200, expect.stringContaining('Welcome')]);
-    const again = await form({ token: made.token, ...names, password }); // by a double click: it says what it did
+    const again = await form({ token: made.token, ...names, password }); // by a double click: it says what the first one did
     expect([again.statusCode, again.body]).toEqual([200, expect.stringContaining('Welcome')]);
     expect(again.cookies).toEqual([]);
     expect((await page(made.token)).statusCode).toBe(400);
@@ -310,7 +310,7 @@ describe('the page', () => {
     }
     const missing = await form({ token: made.token, last_name: 'Kern', password }, { 'accept-language': 'en' });
     expect([missing.statusCode, missing.body]).toEqual([400, expect.stringContaining('Something is missing')]);
-    // Without a wish of the browser's, the language is the invite's.
+    // If the browser prefers no language, the page uses the invite's.
     expect((await page(made.token, { 'accept-language': '*' })).body).toContain('<html lang="de">');
   });
 
@@ -326,7 +326,7 @@ describe('the page', () => {
     expect((await form(incomplete)).body).toContain('Something is missing');
     const whole = { token: made.token, ...names, password };
     expect((await form(whole)).statusCode).toBe(200);
-    asked.mockImplementationOnce(ask).mockRejectedValueOnce(outage); // after it was found to be used
+    asked.mockImplementationOnce(ask).mockRejectedValueOnce(outage); // after the first look found it used
     const twice = await form(whole);
     asked.mockRestore();
     for (const { statusCode, headers, body } of [first, twice]) {

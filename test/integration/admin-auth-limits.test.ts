@@ -4,7 +4,7 @@ import { expectEqualTimes } from '../support/equal-times.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {
-  auth = await newAdminAuth({ rateLimits: true, anonymousPerMinute: 30 }); // so few that a slow machine sends them in a minute
+  auth = await newAdminAuth({ rateLimits: true, anonymousPerMinute: 30 }); // few enough for a slow machine to send in a minute
 });
 afterAll(() => auth.close());
 
@@ -16,7 +16,7 @@ test.each([
 ])('%s answers five times in its window and then says when to come back', async (url, windowSeconds) => {
   for (let i = 0; i < 5; i++) {
     const answer = await auth.post(url, {}, from('203.0.113.1'));
-    expect(answer.statusCode).toBe(400); // counted all the same
+    expect(answer.statusCode).toBe(400); // counts all the same
     expect(answer.headers['ratelimit-policy']).toContain(`q=5;w=${windowSeconds}`);
   }
   const refused = await auth.post(url, {}, from('203.0.113.1'));
@@ -24,7 +24,7 @@ test.each([
   const retryAfter = Number(refused.headers['retry-after']);
   expect(retryAfter).toBeGreaterThan(windowSeconds - 30);
   expect(retryAfter).toBeLessThanOrEqual(windowSeconds);
-  // Another address is not concerned.
+  // Another address is not affected.
   expect((await auth.post(url, {}, from('203.0.113.2'))).statusCode).toBe(400);
 });
 
@@ -36,14 +36,14 @@ describe('guesses at one address, each from a network of its own,', () => {
   const statuses = async (answers: ReturnType<typeof guess>[]) =>
     (await Promise.all(answers)).map(({ statusCode }) => statusCode).sort();
   const forget = (like: string) => auth.db.pool.query('delete from rate_limits where key like $1', [like]);
-  /** What tells two refusals apart, but for the moment. */
+  /** Returns all of a refusal but its time. */
   const told = ({ statusCode, headers, body }: Awaited<ReturnType<typeof guess>>) => {
     const { error } = JSON.parse(body);
     return [statusCode, headers['ratelimit-policy'], { ...error, timestamp: null }];
   };
   const locksOf = (resourceId: string) =>
     auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId, action: 'auth.admin_locked' }));
-  /** As many as the day has, of which ten are looked at in each quarter of an hour. */
+  /** Makes a day's guesses, of which ten are verified in each quarter of an hour. */
   async function guesses(email: string, count: number) {
     for (let left = count; left > 0; left -= 10) {
       const now = Math.min(left, 10);

@@ -110,7 +110,7 @@ describe('outcomes', () => {
     for (const selection_token of ['', 'x', 'test.', `${data.selection_token.slice(0, -2)}AA`, 'a.b.c']) {
       expect((await auth.post('/select-application', { selection_token, application_id })).statusCode).toBe(401);
     }
-    // Another seal of ours is no selection token.
+    // Another sealed value of ours is no selection token.
     const other = auth.sealing.seal(JSON.stringify({ userId: ana.id }), 'signing-key/1');
     expect((await auth.post('/select-application', { selection_token: other, application_id })).statusCode).toBe(401);
 
@@ -147,7 +147,7 @@ describe('outcomes', () => {
 
   test('an account without applications: bound to the account', async () => {
     const ana = await auth.addUser({ accounts: [0] });
-    const application_id = ana.id; // whatever it is, there is none to put to the person
+    const application_id = ana.id; // ignored: there is nothing to choose
     const answer = await auth.post('/login', { email: ana.email, password: ana.password, application_id });
     expect(answer.json().data).toMatchObject({
       outcome: 'authenticated',

@@ -22,7 +22,7 @@ const rows = <Row>(sql: string, parameters: unknown[]) =>
   auth.db.transaction('system', (tx) => tx.query<Row[]>(sql, parameters));
 const codeOf = (answer: Awaited<ReturnType<AdminAuth['get']>>) => answer.json().error.code as string;
 
-/** Makes somebody an Owner of somebody else's only Account. */
+/** Makes a user an Owner of another user's only Account. */
 async function addOwner({ accounts: [of] }: Added, { id: userId }: Added) {
   const accountId = of!.account.id;
   await auth.db.transaction('system', async (tx) => {
@@ -136,6 +136,6 @@ describe('the own sign-in', () => {
     }
   });
 
-  /** Who has several Applications is asked for one at the sign-in; a session without one is as good here. */
+  /** A user with several Applications chooses one at the sign-in; a session without one works here too. */
   const headersOf = async ({ id }: Added) => bearer((await auth.sessionOf(id)).accessToken);
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => auth.close());
 
 let address = 0;
-/** From an address of its own, so that what counts by address does not get in the way. */
+/** Sends each request from a new address, so that limits by address do not interfere. */
 const elsewhere = () => ({ 'x-forwarded-for': `198.51.100.${++address}` });
 const loginOf = async ({ email, password }: { email: string; password: string }) =>
   ok(await auth.post('/login', { email, password }, elsewhere()));
@@ -35,7 +35,7 @@ test('ten wrong answers of a user in a quarter of an hour lock the challenge, in
   expect(locked).toHaveLength(3);
   expect(locked[0]?.json().error.code).toBe('mfa.challenge_locked');
   expect(Number(locked[0]?.headers['retry-after'])).toBeGreaterThan(0);
-  // The right one is not looked at either, and enrolling is no way around it.
+  // The right code is not verified either, and enrolling is no way around the lock.
   const right = await person.answer('totp', second, app.code(), elsewhere());
   expect(refusalOf(right)).toEqual([429, 'mfa.challenge_locked']);
   const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(token)));

@@ -25,7 +25,7 @@ afterAll(() => auth.close());
 const aal1 = 'urn:gatehouse:aal1';
 const aal2 = 'urn:gatehouse:aal2';
 
-/** Somebody with an authenticator app. */
+/** Creates a user with an authenticator app. */
 async function withApp(accounts?: number[]) {
   const ana = await auth.addUser(accounts && { accounts });
   const token = await person.session(ana);

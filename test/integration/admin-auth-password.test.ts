@@ -196,11 +196,11 @@ describe('the page of the link', () => {
     for (let i = 0; i < 3; i++) {
       const page = await auth.get(`/password/reset?token=${token}`);
       expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-      expect(page.headers['referrer-policy']).toBe('same-origin'); // its address has the token
+      expect(page.headers['referrer-policy']).toBe('same-origin'); // its address contains the token
       expect(page.headers['content-security-policy']).toMatch(/default-src 'none'.*form-action 'self'/);
       expect(page.body).toContain('<form method="post" action="/v1/auth/password/reset">');
       expect(page.body).toContain(user.email);
-      expect(page.body).toContain('let isSent = false'); // a script keeps the second click back
+      expect(page.body).toContain('let isSent = false'); // the script suppresses a second click
     }
     const german = await auth.get(`/password/reset?token=${token}`, { 'accept-language': 'de' });
     expect(german.body).toContain('Neues Passwort wählen');
@@ -220,7 +220,7 @@ describe('the page of the link', () => {
       expect(answer.body).toContain('Your password is saved');
     }
     expect(await mailsAbout(user.id, 'password-changed')).toHaveLength(1);
-    expect((await asForm(token, 'yet another one 77')).statusCode).toBe(400); // that one was not set
+    expect((await asForm(token, 'yet another one 77')).statusCode).toBe(400); // that password was not set
     expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('400 password.link_invalid');
     auth.pass(minutes(1));
     expect((await asForm(token, next)).statusCode).toBe(400);
@@ -240,7 +240,7 @@ describe('the page of the link', () => {
       expect(page.body).toContain(text);
       expect(page.body).toContain(`value="${token}"`);
       expect(page.body).not.toContain(`"${password}"`);
-      expect(page.headers['cache-control']).toBe('private, max-age=0, must-revalidate'); // for whoever goes back to it
+      expect(page.headers['cache-control']).toBe('private, max-age=0, must-revalidate'); // for a person who goes back to it
     }
     expect((await asForm(token, next)).body).toContain('Your password is saved');
   });
@@ -312,7 +312,7 @@ describe('change', () => {
     const { answer } = await auth.db.transaction('system', async (tx) => {
       await tx.query('select from users where id = $1 for update', [user.id]);
       const answer = change(token, user.password);
-      await untilWaiting(auth.database.ownerUrl, 1); // by then it has proved the old password
+      await untilWaiting(auth.database.ownerUrl, 1); // by then the old password is verified
       await tx.query(meanwhile, [user.id, auth.now()]);
       return { answer };
     });
@@ -350,7 +350,7 @@ describe('a sign-in that races a reset', () => {
       authenticatedAt: auth.now(),
       ipAddress: null,
       userAgent: null,
-      proof: { passwordChangedAt: new Date(0), mfaResetAt: null }, // as it was before the reset
+      proof: { passwordChangedAt: new Date(0), mfaResetAt: null }, // as before the reset
     });
     await expect(start).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   });

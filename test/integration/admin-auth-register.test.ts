@@ -38,7 +38,7 @@ test('a registration is parked with its password as argon2id, names trimmed, in 
   const parked = await registrationOf(body.email);
   expect(parked).toMatchObject({ status: 'pending', firstName: 'Ana', accountName: 'Acme & Söhne', locale: 'de' });
   expect(parked?.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
-  // Nobody can sign in with what was not confirmed.
+  // An unconfirmed registration allows no sign-in.
   expect((await auth.post('/login', { email: body.email, password: body.password })).statusCode).toBe(401);
 });
 

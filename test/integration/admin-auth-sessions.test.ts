@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => auth.close());
 
-/** A new user, signed in. */
+/** Signs in a new user. */
 async function signedIn() {
   const user = await auth.addUser();
   const answer = await auth.post('/login', { email: user.email, password: user.password });
@@ -19,7 +19,7 @@ async function signedIn() {
 const again = async ({ email, password }: { email: string; password: string }) =>
   auth.post('/login', { email, password });
 
-/** What was recorded of a session. */
+/** Returns the events of a session. */
 const eventsOf = (sid: unknown) =>
   auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId: sid as string }));
 
@@ -60,7 +60,7 @@ describe('cookies', () => {
           /^__Host-admin_session=; Max-Age=0; Path=\/; Expires=Thu, 01 Jan 1970 .*; Secure; SameSite=Lax$/,
         ),
       ]);
-      // The unprefixed name, which any subdomain could set, is not read.
+      // The unprefixed name, which any subdomain could set, is ignored.
       const planted = { cookie: `admin_refresh=${cookieOf(answer, '__Host-admin_refresh').value}` };
       expect((await secure.post('/refresh', undefined, planted)).statusCode).toBe(401);
     } finally {
@@ -111,7 +111,7 @@ describe('refresh', () => {
       tx.findBy(Event, { action: 'session.refresh_reuse_detected', resourceId: sid }),
     );
     expect(events).toMatchObject([{ actorId: user.id, severity: 'warning', outcome: 'denied' }]);
-    // And no other session of the user.
+    // The user's other sessions go on.
     expect((await again(user)).statusCode).toBe(200);
   });
 
@@ -266,7 +266,7 @@ describe('sessions', () => {
     const sid = decodeJwt(token).sid as string;
     const revoked = await auth.delete(`/sessions/${sid}`, bearer(other.json().data.access_token));
     expect(revoked.statusCode).toBe(204);
-    expect(revoked.cookies).toEqual([]); // it was another browser's
+    expect(revoked.cookies).toEqual([]); // the cookie was another browser's
     const told = { action: 'auth.admin_session_revoked', actorId: user.id, accountId: user.accounts[0]?.account.id };
     expect(await eventsOf(sid)).toMatchObject([told]);
     expect((await auth.get('/me', bearer(token))).statusCode).toBe(401);

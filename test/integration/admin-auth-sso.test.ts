@@ -28,7 +28,7 @@ afterAll(() => auth.close());
 const system = <T>(work: Parameters<typeof auth.db.transaction<T>>[1]) => auth.db.transaction('system', work);
 const password = 'violet tractor 19';
 
-/** An Account that has its domain verified, with a provider for its administrators. */
+/** Creates an Account with a verified domain and a provider for its administrators. */
 async function place(overrides: Partial<SsoConnection> = {}) {
   const owner = await auth.addUser();
   const accountId = owner.accounts[0]?.account.id as string;
@@ -42,7 +42,7 @@ async function place(overrides: Partial<SsoConnection> = {}) {
 
 describe('a password that lets nobody in, at a domain with a provider', () => {
   const login = (email: string, more: object = {}) => auth.post('/login', { email, password: 'wrong horse', ...more });
-  /** A User with an address at the domain. */
+  /** Creates a User with an address at the domain. */
   async function userAt(domain: string, hasPassword = true) {
     const user = await auth.addUser({ password: hasPassword ? password : null });
     const email = `${user.id}@${domain}`;
@@ -110,7 +110,7 @@ describe('a password that lets nobody in, at a domain with a provider', () => {
 });
 
 describe('an administrator without a password', () => {
-  /** Somebody who has accepted an invite as the Account's provider lets them: without one. */
+  /** Creates an administrator who accepted an invite without a password, as the Account's provider allows. */
   async function invited() {
     const at = await place();
     const email = `ivo@${at.domain}`;
@@ -142,7 +142,7 @@ describe('an administrator without a password', () => {
       });
     });
     expect((await auth.post('/invite-info', { token })).json().data.sso_available).toBe(true);
-    // As a form sends the field that it says can be left empty.
+    // As a form sends the field that may stay empty.
     const accepted = await auth.post('/accept-invite', { token, first_name: 'Ivo', last_name: 'Kern', password: '' });
     expect(accepted.statusCode).toBe(200);
     const user = await system((tx) => tx.findOneByOrFail(User, { email }));
@@ -151,7 +151,7 @@ describe('an administrator without a password', () => {
   }
   type Invited = Awaited<ReturnType<typeof invited>>;
 
-  /** What a browser of theirs sends, that came from the provider. */
+  /** Returns the headers of a browser that signed in by the provider. */
   async function byProvider({ user, accountId, connection }: Invited) {
     const signedIn = await auth.users.signIn.signInByProvider({
       userId: user.id,
@@ -172,10 +172,10 @@ describe('an administrator without a password', () => {
     system((tx) => tx.find(AccountIntent, { where: { userId }, order: { id: 'asc' } }));
   const templatesOf = async ({ id: subjectId }: AccountIntent) =>
     (await system((tx) => tx.findBy(Email, { subjectId }))).map(({ template }) => template);
-  /** As the process of a parked wish does. */
+  /** Mails as the process of a parked intent does. */
   const mailed = (intent: AccountIntent) => auth.accountIntents.announce(intent.id);
 
-  /** Sets the password by the mailed link, signs in with it, and has the wish made true. */
+  /** Sets the password by the mailed link, signs in with it, and resumes the intent. */
   async function resume({ user, email, accountId }: Invited) {
     const token = await auth.passwordTokenFor(user.id);
     const own = 'their own violet tractor';
@@ -202,7 +202,7 @@ describe('an administrator without a password', () => {
     expect(links).toMatchObject([{ purpose: 'set', id: intent.id }]);
     const resumed = await resume(ivo);
     expect([resumed.statusCode, resumed.json().data.account.name]).toEqual([201, 'Own']);
-    // The provider goes on to let them in beside the password, where it is the provider's Account.
+    // The provider still lets them in to its own Account, besides the password.
     const me = await auth.get('/me', await byProvider(ivo));
     expect(me.json().data.account.id).toBe(ivo.accountId);
   });
@@ -219,7 +219,7 @@ describe('an administrator without a password', () => {
     const [intent] = (await intentsOf(ivo.user.id)) as [AccountIntent];
     expect(await mailed(intent)).toBe('parked');
     expect(await templatesOf(intent)).toEqual(['set-password']);
-    // What was registered with is nobody's password.
+    // The password of the registration works for nobody.
     expect((await auth.post('/login', { email: ivo.email, password })).json().data.outcome).toBe('sso_required');
     const resumed = await resume(ivo);
     expect([resumed.statusCode, resumed.json().data.account.name]).toEqual([201, 'Wish']);

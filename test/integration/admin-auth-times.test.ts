@@ -14,7 +14,7 @@ afterAll(() => auth.close());
 
 type Person = Awaited<ReturnType<AdminAuth['addUser']>>;
 
-/** Let in by a provider of their first Account, which asked them hours ago. */
+/** Signs in by a provider of the user's first Account, which authenticated them hours ago. */
 async function byProvider({ id: userId, accounts }: Person) {
   const [{ account }] = accounts as [Person['accounts'][number]];
   const at = auth.now();

@@ -167,7 +167,7 @@ describe('the Portal’s principal', () => {
       const authorized = await auth.admins.authorize(await request(params, token), reply, 'environment', anything);
       expect(await refusalOf(authorized)).toMatchObject({ code });
     }
-    // What they may not is said before what there is not (contract §10).
+    // A missing permission is reported before a missing resource (contract §10).
     const missing = await request({ ...slugs, appSlug: 'nothing' }, token);
     const refused = await auth.admins.authorize(missing, reply, 'environment', {
       ...anything,

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => auth.close());
 
 let count = 0;
-/** Somebody who has registered; with the token of the mailed link, and what their browser sends along with it. */
+/** Registers a person; returns the token of the mailed link, and the cookies of their browser. */
 async function registered(at = auth, more: object = {}) {
   count += 1;
   const person = {
@@ -47,7 +47,7 @@ test('opening the link shows what it would create, as often as anybody likes, an
     const page = await auth.get(`/verify-email?token=${person.token}&utm_source=mail`, person.cookies);
     expect(page.statusCode).toBe(200);
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
-    expect(page.headers['referrer-policy']).toBe('same-origin'); // its address has the token
+    expect(page.headers['referrer-policy']).toBe('same-origin'); // its address contains the token
     expect(page.headers['cache-control']).toBe('no-store');
     expect(page.headers['content-security-policy']).toMatch(/default-src 'none'.*form-action 'self'/);
     expect(page.body).toContain('<form method="post" action="/v1/auth/verify-email">');
@@ -130,7 +130,7 @@ describe('a link that is', () => {
     for (const page of answers) {
       expect(page.statusCode).toBe(400);
       expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
-      expect(page.headers['referrer-policy']).toBe('same-origin'); // its address has the token
+      expect(page.headers['referrer-policy']).toBe('same-origin'); // its address contains the token
       expect(page.body).toContain('This link no longer works');
       expect(page.cookies).toEqual([]);
     }
@@ -233,13 +233,13 @@ describe('a form that is sent twice', () => {
   test('says twice that the account is ready, and starts one session', async () => {
     const person = await registered();
     const page = await auth.get(`/verify-email?token=${person.token}`, person.cookies);
-    expect(page.body).toContain('let isSent = false'); // a script keeps the second click back
+    expect(page.body).toContain('let isSent = false'); // the script suppresses a second click
     const send = ready(person);
     const first = await send(person.cookies);
     const second = await send(person.cookies);
     expect(/class="code">([^<]+)</.exec(second.body)?.[1]).toBe(/class="code">([^<]+)</.exec(first.body)?.[1]);
     expect([first.cookies.length, second.cookies]).toEqual([3, []]);
-    await send({}, '&password=violet+tractor+19'); // what it proves may be proved as before
+    await send({}, '&password=violet+tractor+19'); // the password is accepted as proof as before
     for (const [more, body] of [
       [{}, ''],
       [{}, '&password=something+else'],
@@ -441,7 +441,7 @@ describe('in any browser but the one that registered', () => {
 
 describe('somebody who registers with a stranger’s address', () => {
   const mine = { password: 'the owner’s own evening 33' };
-  /** A company invites somebody. @returns the token of the mailed link */
+  /** Invites a person to a company. @returns the token of the mailed link */
   async function invited(email: string): Promise<string> {
     const [company] = (await auth.addUser()).accounts;
     const accountId = company!.account.id;
@@ -472,7 +472,7 @@ describe('somebody who registers with a stranger’s address', () => {
     });
     return token;
   }
-  /** Both register with one address, in browsers of their own. */
+  /** Both persons register with one address, in different browsers. */
   async function both(order: 'before' | 'after') {
     const attack = () => registered(auth, { email, account_name: 'Not Acme' });
     const email = `owner-of-both-${order}-${count}@example.com`;
@@ -511,7 +511,7 @@ describe('somebody who registers with a stranger’s address', () => {
     '%s the owner does has no part in the owner’s confirmation',
     async (order) => {
       const { email, owner, attacker } = await both(order);
-      // The owner's browser and password are for the link of their own registration.
+      // The owner's browser and password only work for the link of their own registration.
       expect(refusal(await auth.post('/verify-email', { token: attacker.token }, owner.cookies))).toEqual([
         400,
         'registration.password_required',
@@ -563,7 +563,7 @@ describe('somebody who registers with a stranger’s address', () => {
     expect(await statusOf(email)).toBe('pending');
     const answer = await auth.post('/verify-email', { token: owner.token }, owner.cookies);
     expect(answer.statusCode).toBe(201);
-    // Whoever is confirmed is not undone by a link.
+    // A decline does not undo a confirmed registration.
     expect(refusal(await auth.post('/verify-email/decline', { token: owner.token }))).toEqual([
       400,
       'registration.link_invalid',

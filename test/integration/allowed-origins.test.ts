@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** The settings of a new Environment, as its Owner reads and changes them. */
+/** Creates an Environment; returns calls of its Owner that read and change its settings. */
 async function place() {
   const account = await newAccount(api);
   const call = callsWith(api, await account.as('owner'), account.portalPath(''));

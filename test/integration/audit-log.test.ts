@@ -77,7 +77,7 @@ test('ids of actors and resources are found in upper case, too, and in exports',
   const { body } = await send(api.app, 200, { url: `/api/v1/audit-logs/export?${query}`, headers: key });
   expect(body.trim().split('\n')).toHaveLength(1);
   expect((await portal('GET', `/audit-log?${query}`)).json().items).toMatchObject([{ resource_id: id }]);
-  expect((await get('/audit-logs?resource_id=listroles')).items).toEqual([]); // no UUID: as it is written
+  expect((await get('/audit-logs?resource_id=listroles')).items).toEqual([]); // not a UUID: matched as written
 });
 
 test('what was deleted keeps its name; a person has the one they have now, and none once erased', async () => {
@@ -292,7 +292,7 @@ describe('a single row', () => {
 });
 
 const statementsSeen: string[] = [];
-/** Texts of the statements that transactions ran since. */
+/** Returns the texts of the statements that transactions have run since. */
 async function statementsOf(before?: string[]): Promise<string[]> {
   return before === undefined ? [...statementsSeen] : statementsSeen.slice(before.length);
 }
@@ -441,7 +441,7 @@ describe('an export', () => {
     const ids: string[] = [];
     for await (const rows of batches) {
       ids.push(...rows.map(({ id }) => id));
-      // Between others that are read already and that are yet to be read.
+      // Between events that were read already and those still to be read.
       await writeEvents(api, fresh, 50, { created_at: `now() - i * interval '100 milliseconds'` });
     }
     expect(ids).toEqual(wanted);
@@ -456,6 +456,6 @@ describe('an export', () => {
       await send(api.app, 200, { method, url: '/api/v1/audit-logs/export', headers });
     const [head, whole] = await Promise.all(began.mock.results.map(({ value }) => value as AsyncGenerator));
     began.mockRestore();
-    expect([(await head?.next())?.done, (await whole?.next())?.done]).toEqual([false, true]); // not begun, and at its end
+    expect([(await head?.next())?.done, (await whole?.next())?.done]).toEqual([false, true]); // one not started, one at its end
   });
 });

@@ -6,12 +6,12 @@ import { allEnded, settle, writeEvents } from '../support/audit-events.js';
 import { nextOf, walk } from '../support/operations/walks.js';
 import { rowsOf } from '../support/rows.js';
 
-/** Four months with a tenant's rows among another's: every page is the right one, and only what is needed is read. */
+/** Four months of a tenant's rows among another's: every page is right, and only the needed partitions are read. */
 
 let api: TestApi;
 let account: TestAccount;
 let key: Record<string, string>;
-/** All ids, latest first. */
+/** All ids, newest first. */
 let all: { id: string; severity: string }[];
 const statements: { text: string; values: unknown[] }[] = [];
 const months = ['2026_01', '2026_02', '2026_03', '2026_04'];
@@ -29,7 +29,7 @@ beforeAll(async () => {
        alter table events attach partition events_${month} for values from ('${from}') to ('${to}')`,
     );
   }
-  // Three days in four have some, of uneven numbers, several at the same moment.
+  // Three days in four have rows, in uneven numbers, several with the same time.
   const createdAt = `'2026-01-01T00:00Z'::timestamptz + (i * 7919 % 120) * interval '1 day' + (i * 31 % 7) * interval '3 hours'`;
   const columns = {
     created_at: `${createdAt} - (case when i % 3 = 0 and i * 7919 % 120 > 0 then interval '1 day' else '0' end)`,
@@ -96,7 +96,7 @@ test('every page is its part of the whole, in either order, filtered or not', as
   }
 });
 
-/** Which tables the statement reads, when it is run as the service does it: by a plan for whatever values. */
+/** Returns the tables that the statement reads when run as in the service: with a generic plan. */
 async function tablesRead({ text, values }: (typeof statements)[number]): Promise<string[]> {
   const { accountId, environmentId } = account.scope;
   const literal = (value: unknown) => pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
@@ -138,7 +138,7 @@ test('a page reads the month that it is in, and a total only what is not settled
   expect(read[1]).toEqual(['events_2026_01']);
 
   await rowsOf(api, 'delete from event_marks');
-  await settle(api); // from here on a mark says since when anything can be unsettled
+  await settle(api); // from here on a mark says from when on events can be unsettled
   await allEnded(api);
   await settle(api);
   await allEnded(api);
@@ -154,7 +154,7 @@ test('a row is looked for in the month that its id tells', async () => {
   statements.length = 0;
   await send(api.app, 404, { url: `/api/v1/audit-logs/${'019b76da-a800-7000-8000-000000000000'}`, headers: key });
   const rows = statements.find(({ text }) => text.includes('order by created_at'));
-  // 2026-01-01, give or take a day: the month before has no table of its own.
+  // 2026-01-01, plus or minus a day: the month before has no partition.
   expect(await tablesRead(rows!)).toEqual(['events_2026_01', 'events_default']);
   expect(id).not.toBe('');
 });

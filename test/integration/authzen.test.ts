@@ -110,11 +110,11 @@ test('of several, what is no question is denied, and keeps no other from being a
   expect(
     (await evaluate({ ...all, options: { evaluations_semantic: 'deny_on_first_deny' } })).evaluations,
   ).toHaveLength(2);
-  // What they may take from the request stands in for nothing that is there, be it null.
+  // Defaults of the request replace nothing that an evaluation has, not even null.
   expect(await evaluate({ ...good, evaluations: [{ resource: null }, {}] })).toEqual({
     evaluations: [denied, granted],
   });
-  // What is wrong with the request as a whole refuses it.
+  // An error in the request as a whole refuses it.
   for (const wrong of [
     { subject: null },
     { action: { name: 'door.open\ud800' } },

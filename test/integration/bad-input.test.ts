@@ -24,7 +24,7 @@ import { newPkce } from '../support/oauth.js';
 import { publicClient } from '../support/public-client.js';
 
 const seed = 20_261_121;
-/** Requests per route; more with FUZZ_RUNS, for whoever looks for more. */
+/** Requests per route; FUZZ_RUNS sets more, for a longer search. */
 const runs = Number(process.env.FUZZ_RUNS ?? 40);
 const redirectUri = 'https://app.example.com/callback';
 const password = newMarked('Pass ');
@@ -224,7 +224,7 @@ async function knownIn(
   };
 }
 
-/** A page that asks for an emailed code. */
+/** Opens a page that asks for an emailed code. */
 async function startedEmailCode(request: Record<string, string>): Promise<{ token: string }> {
   await asOwner(
     (db) => db.query('update environment_settings set email_otp_login_enabled = true, allow_self_signup = true'),
@@ -239,7 +239,7 @@ async function startedEmailCode(request: Record<string, string>): Promise<{ toke
   return { token: sent.json().login_token };
 }
 
-/** Two nodes, one below the other. */
+/** Creates two nodes, one below the other. */
 async function madeNodes(headers: Record<string, string>): Promise<string[]> {
   const make = async (parent_node_id: string | null) => {
     const payload = { parent_node_id, node_type: 'unit', name: newMarked('Node') };
@@ -249,7 +249,7 @@ async function madeNodes(headers: Record<string, string>): Promise<string[]> {
   return [top, await make(top)];
 }
 
-/** The token of the link of somebody who waits for nothing but it. */
+/** Returns the link token of a registration that only waits for its confirmation. */
 async function registrationLink(): Promise<string> {
   const email = `${newMarked('waiting')}@example.com`;
   const names = { first_name: 'Ana', last_name: 'B', account_name: 'Acme', application_name: 'Shop' };
@@ -259,7 +259,7 @@ async function registrationLink(): Promise<string> {
   return registrationToken(createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]), found).token;
 }
 
-/** New for each route: one of the earlier requests may have signed its session out. */
+/** New for each route: an earlier request may have ended the session. */
 async function credentials({ url }: Route): Promise<Record<string, string>[]> {
   const [key, owner] = [await account.apiKey(), await account.as('owner')];
   const isOfIdentities = /^\/(oauth\/userinfo|v1\/identity\/auth)/.test(url);
@@ -271,7 +271,7 @@ async function credentials({ url }: Route): Promise<Record<string, string>[]> {
 }
 
 let browser = '';
-/** The person in a browser of ours; their session goes on as long as nothing has ended it. */
+/** Signs the person in to the hosted pages, unless their session still lasts. */
 async function asSignedIn(): Promise<{ cookie: string; session: string }> {
   const headers = { accept: 'application/json', ...(browser && { cookie: browser }) };
   const url = `/oauth/authorize?client_id=${clientId}&destination=account`;
@@ -313,7 +313,7 @@ interface Parameter {
 }
 type Content = Record<string, { schema?: RouteInput['body'] }>;
 
-/** Every route, with what the document says of its input. What changes and deletes comes last: the others need what is there. */
+/** Returns every route with its documented input. Changes and deletions come last: the others need the data. */
 async function everyRoute(): Promise<(Route & RouteInput)[]> {
   const document: OpenApi = (await api.app.inject('/openapi.json')).json();
   const { paths } = withoutReferences(document);
@@ -339,18 +339,18 @@ async function everyRoute(): Promise<(Route & RouteInput)[]> {
 
 const ours =
   /\n\s+at |node_modules|QueryFailed|PostgresError|duplicate key|violates \w+|invalid (input|byte)|syntax error at|\b(select|insert into|update) .{1,200}\b(from|values|set)\b/i;
-/** These ask Temporal, which is away here; anything else has no reason to be unavailable. */
+/** These need Temporal, which is away here; no other route has a reason to be unavailable. */
 const needsTemporal = /^\/v1\/auth\/(verify-email|accounts)/;
 const pages =
   /^\/sso\/|^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email(\/decline)?|password\/reset|accept-invite)$/;
-/** Whoever asks these for a page gets one, and a program the envelope. */
+/** These answer a browser with a page, and a program with the envelope. */
 const pagesForBrowsers = /^\/v1\/auth\/sso\//;
 const wantsJson = ({ headers = {} }: Sent) => /application\/json/i.test(String(headers.accept ?? ''));
 
-/** What only our pages' script calls: it is answered `{ error }` (spec, "Errors"). */
+/** Only our pages' script calls these: they answer `{ error }` (spec, "Errors"). */
 const forScripts = /^\/oauth\/.*\/(webauthn|passkey)(\/|$)/;
 
-/** What is wrong with an answer; null when nothing is. */
+/** Returns what is wrong with an answer; null if nothing is. */
 function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): string | null {
   const { statusCode: status, headers, body } = response;
   const type = String(headers['content-type'] ?? '');
@@ -360,7 +360,7 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
   if (leak && !/^\/(docs|openapi\.json)/.test(route.url)) return `the body shows ours: ${leak[0]}`;
   if (!headers['x-request-id'] || headers['x-content-type-options'] !== 'nosniff') return 'headers are missing';
   if (status < 400 || route.method === 'HEAD') return null;
-  // What it leads to is no route, and unknown paths are answered alike everywhere.
+  // The normalized path is no route, and unknown paths are answered alike everywhere.
   if (status === 404 && /%2e%2e/i.test(String(sent.url))) return envelopeProblem(sent, response);
   if (pages.test(route.url) && type.startsWith('text/html')) return body.includes('</html>') ? null : 'no whole page';
   if (pagesForBrowsers.test(route.url) && type.startsWith('text/html'))
@@ -373,7 +373,7 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
   return /^\/(oauth|sso)\//.test(route.url) ? oauthProblem(response) : envelopeProblem(sent, response);
 }
 
-/** What a script is told besides an error, to go on with. */
+/** What a script receives besides an error, to continue with. */
 const nextSteps = ['reason', 'methods', 'login_token'];
 
 /** RFC 7644 §3.12. */
@@ -385,11 +385,11 @@ function scimProblem({ statusCode, headers, body }: LightMyRequestResponse): str
 }
 
 function oauthProblem({ statusCode, headers, body }: LightMyRequestResponse): string | null {
-  // RFC 6750 §3.1: who shows no token is told the scheme and no error.
+  // RFC 6750 §3.1: a request without a token gets the scheme and no error.
   if (body === '' && statusCode === 401 && headers['www-authenticate']) return null;
   const { error, error_description: description, ...more } = parsed(body);
   for (const name of nextSteps) delete more[name];
-  // RFC 6749 §5.2: words, of these characters.
+  // RFC 6749 §5.2: text of these characters.
   const isInWords = typeof description === 'string' && /^[ !#-[\]-~]+$/.test(description) && description.includes(' ');
   const isWhole = typeof error === 'string' && /^[a-z_.]+$/.test(error) && isInWords;
   return isWhole && Object.keys(more).length === 0 ? null : `not RFC 6749: ${body.slice(0, 300)}`;
@@ -413,22 +413,22 @@ function parsed(body: string): Record<string, unknown> {
   }
 }
 
-/** Shows what was sent so that it can be sent again, and not all of what is very long. */
+/** Shows what was sent so that it can be sent again, shortened where it is very long. */
 const shown = ({ payload, ...sent }: Sent) => {
   const text = Buffer.isBuffer(payload) ? `base64 ${payload.toString('base64')}` : JSON.stringify(payload);
   const short = (value: string) => value.replace(/(.)\1{50,}/g, (run, one) => `${one}…×${run.length}`).slice(0, 1_500);
   return `${short(JSON.stringify(sent))}\n      body ${short(text ?? 'none')}`;
 };
 
-/** What the Public API offers too: the same schema and the same handler behind another door. */
+/** Whether the Public API offers it too: the same schema and handler on another surface. */
 const isTwin = ({ url }: Route, routes: readonly Route[]) => {
   const [, path] = /^\/portal\/.*\/environments\/:envSlug(\/.+)$/.exec(url) ?? [];
   return path !== undefined && routes.some((route) => route.url === `/api/v1${path}`);
 };
 
 /**
- * Few for what reads nothing of its request, and for HEAD, which does what GET does; some for what was tried elsewhere, and
- * for what waits for Temporal, which is away.
+ * Returns few runs for a route that reads nothing of its request, and for HEAD, which does what GET does; some for a
+ * twin of another route, and for one that waits for Temporal, which is away.
  */
 function runsOf(route: Route, routes: readonly Route[]): number {
   const { method, url } = route;
@@ -459,13 +459,13 @@ test('no input of any kind gives a 500, another shape of error, or a look inside
     );
   }
   expect(problems.join('\n\n')).toBe('');
-  // Or the requests would all be turned away at the door.
+  // Otherwise all requests might be refused before they reach a handler.
   for (const status of [200, 201, 204, 303, 400, 401, 403, 404, 409, 413, 415]) {
     expect([status, answers.get(status) ?? 0]).not.toEqual([status, 0]);
   }
 });
 
-/** What was sent and must not be kept: everything with the marker, the credentials, the client's address. */
+/** Returns logged text that must not be kept: with the marker, the credentials or the client's address. */
 function logProblem(credentials: Record<string, string>[]): string | null {
   const secrets = credentials.flatMap((headers) => headers.authorization ?? headers['x-api-key'] ?? []);
   const forbidden = [marker, remoteAddress, password, ...secrets.map((secret) => secret.slice(-40))];
@@ -509,7 +509,7 @@ test.each([
 );
 
 describe('what would be kept otherwise than it was sent is refused before anything reads it', () => {
-  /** As a client writes it that escapes what is no character of its own. */
+  /** Writes lone surrogates as a client does that escapes what is no whole character. */
   const raw = (fields: object) => JSON.stringify(fields).replaceAll('HALF', '\\ud800');
   const send = (method: 'POST' | 'PATCH', url: string, headers: object, payload: string, type = 'application/json') =>
     api.app.inject({ method, url, headers: { ...headers, 'content-type': type }, payload });
@@ -533,7 +533,7 @@ describe('what would be kept otherwise than it was sent is refused before anythi
     ];
     const fields = ['description', 'password', 'metadata', 'name', 'password', 'password', 'subject.id'];
     expect(answers.map((answer) => answer.json())).toMatchObject(fields.map(unstorable));
-    // Whole characters are none of that, however they are written.
+    // Whole characters are accepted, however they are escaped.
     const whole = String.raw`{"name":"${newMarked('Role')}","description":"\ud83d\ude00 \\ud800 \\u0000"}`;
     const made = await send('POST', '/api/v1/roles', key, whole);
     expect([made.statusCode, made.json().data.description]).toEqual([201, '😀 \\ud800 \\u0000']);
@@ -596,7 +596,7 @@ test('a path that leaves a parameter empty is as unknown as any, on every surfac
     expect([path, answer.statusCode, answer.json().error.code]).toEqual([path, 404, 'route.not_found']);
     expect(answer.headers.allow).toBeUndefined();
   }
-  // Nothing behind a path that takes whatever follows is something.
+  // A path that accepts any rest accepts an empty one.
   expect((await api.app.inject({ url: '/docs/' })).statusCode).toBe(200);
 });
 
@@ -686,7 +686,7 @@ test('a caller that is gone in the middle of a body is no outage in the log', as
   expect(logged.join('')).not.toContain('unavailable');
 });
 
-/** What a connection is answered until the server ends it; nothing more comes within a second of the last of it. */
+/** Returns what a connection receives until the server ends it, or until a second without more. */
 function said(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';

@@ -1,6 +1,6 @@
 import { newAccount, send, startApi, type TestApi } from '../support/api.js';
 
-/** Blanks around what is looked for come with pasting: nothing that is found begins or ends with one. */
+/** Blanks around `q` come from pasting: nothing that can be found begins or ends with one. */
 
 let api: TestApi;
 beforeAll(async () => {

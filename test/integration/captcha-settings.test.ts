@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([without.stop(), having.stop()]));
 
-/** The settings of an Environment, as its Owner reads and changes them. */
+/** Returns calls of an Environment's Owner that read and change its settings. */
 async function settingsOf(api: TestApi, account: TestAccount) {
   const call = callsWith(api, await account.as('owner'), account.portalPath(''));
   const read = async () => (await call('GET', '/settings')).json().data;

@@ -34,7 +34,7 @@ const read = async (query: Record<string, string | number> = {}, headers = key, 
     error: { code: string; details: object[] };
   };
 };
-/** The newest place in the feed. */
+/** Returns the cursor after the newest change. */
 const latest = async (headers = key) => {
   let { next_cursor: cursor, has_more: more } = await read({ limit: 1000 }, headers);
   while (more) ({ next_cursor: cursor, has_more: more } = await read({ limit: 1000, cursor }, headers));
@@ -151,7 +151,7 @@ describe('waiting', () => {
     const began = performance.now();
     expect((await read({ cursor: from, wait: 1 }, headers)).items).toEqual([]);
     expect(performance.now() - began).toBeGreaterThan(950);
-    // For longer than anybody may over HTTP: only what happens ends it.
+    // Longer than HTTP allows: only a change can end the wait.
     const ask = { cursor: from, limit: 10, types: null, waitMs: 10 * patience };
     const waiting = api.services.changeFeed.read(other.scope, ask);
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -265,7 +265,7 @@ describe('a change that waited for others', () => {
     expect(await reread(from, items)).toEqual(items);
   });
 
-  /** One at a time: from each cursor on come those behind it. */
+  /** Reads one change at a time: each cursor is followed by the changes behind it. */
   async function reread(from: string, items: readonly Item[]): Promise<Item[]> {
     const again: Item[] = [];
     for (const { cursor } of [{ cursor: from }, ...items.slice(0, -1)]) {
@@ -297,7 +297,7 @@ test('eight writers and a reader: nothing is missed, repeated or moved, of more 
              'structure', 'info', gen_random_uuid(), true, true, false, clock_timestamp() from generate_series(1, $4)`,
           [scope.accountId, scope.applicationId, scope.environmentId, half],
         );
-        // Some transactions take their time, so that later ones commit before them.
+        // Some transactions are slow, so that later ones commit before them.
         if (round % 5 === 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 40));
       }
       await client.query(round % 13 === 0 ? 'rollback' : 'commit');
@@ -329,7 +329,7 @@ test('eight writers and a reader: nothing is missed, repeated or moved, of more 
   }
   while (writing > 0) await readOn(20);
   await Promise.all(writers);
-  // As the feed has it: in one transaction by their time, and by their ids where that is the same.
+  // In the feed's order: by time in a transaction, and by id for equal times.
   const written = await rowsOf<{ id: string }>(
     api,
     `select replace(id::text, '-', '') as id from events where environment_id = $1 and action in ('node.updated', 'role.created')
@@ -337,7 +337,7 @@ test('eight writers and a reader: nothing is missed, repeated or moved, of more 
     [scope.environmentId],
   );
   const count = written.length;
-  // A transaction of any other test on this server holds the feed back until it ends: the rest comes then, and nothing else.
+  // A transaction of another test on this server holds the feed back until it ends: only then the rest appears.
   const over = performance.now() + patience;
   while (seen.length < count && performance.now() < over) await readOn(250);
   await readOn(0);

@@ -40,7 +40,7 @@ const countsOf = async (clientId: string) =>
   );
 const remove = (id: string) => createClientManagement({ db: world.database.db, now: world.now }).remove(scope(), id);
 
-/** As much again as somebody's tokens have brought, of a person, without any way to come by it. */
+/** Inserts `count` more rows of each kind that a person's tokens bring, which no token opens. */
 async function much(client: { id: string }, identityId: string, count: number): Promise<void> {
   const { accountId, environmentId } = scope();
   const values = [accountId, environmentId, client.id, identityId, count];
@@ -77,7 +77,7 @@ async function sweep(batchSize: number, at = world.now()): Promise<number> {
 
 const later = () => after(world.now(), hours(2));
 
-/** Somebody holds what the client has given out for as long as the work takes. */
+/** Locks what the client has issued while the work runs. */
 const whileHeld = (work: () => Promise<unknown>) =>
   asOwner(async (client) => {
     await client.query('begin');
@@ -118,20 +118,20 @@ test('a client that is deleted is nobody’s at once, whatever it has given out,
     });
     expect(introspected.json()).toEqual({ active: false });
   }
-  world.wait(2000); // a process remembers a client for a second
+  world.wait(2000); // a process caches a client for a second
   expect((await refresh(world.app, web, tokens.refresh_token as string)).statusCode).toBe(401);
   const deps = { db: world.database.db, now: world.now };
   const applications = createOwnApplications(deps);
   expect((await applications.list(scope(), ana.id)).map(({ id }) => id)).toEqual([server.id]);
   await expect(applications.revoke(scope(), ana.id, web.id)).rejects.toThrow();
-  // A session that is over lives on by tokens of applications; those of this one are none.
+  // An expired session lives on by tokens of applications; this one's count for none.
   await query('update sessions set expires_at = $2 where identity_id = $1', [ana.id, world.now()]);
   await query('update grants set expires_at = $2 where oauth_client_id = $1', [server.id, world.now()]);
   expect(await createOwnSessions(deps).list(scope(), ana.id)).toEqual([]);
 
   expect(await sweep(2)).toBe(before.reduce((all, one) => all + one, 0));
   expect(await countsOf(web.id)).toEqual([0, 0, 0, 0, 0]);
-  expect(await query('select from removed_clients where id = $1', [web.id])).toHaveLength(1); // somebody may be late
+  expect(await query('select from removed_clients where id = $1', [web.id])).toHaveLength(1); // a late transaction may still need it
   expect((await countsOf(server.id))[0]).toBe(1);
   await sweep(2, later());
   expect(await query('select from removed_clients where id = $1', [web.id])).toEqual([]);

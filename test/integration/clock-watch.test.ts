@@ -12,7 +12,7 @@ afterAll(() => database.close());
 
 const shown = async () => (await clockAhead.get()).values[0]?.value ?? Number.NaN;
 
-/** Watches with a clock that is off, and that the test sets. */
+/** Starts a watch with a clock that is off by `offMs`, or that the test sets. */
 function watch(options: { offMs: number; everyMs?: number; db?: Pick<Db, 'statement'>; clock?: () => number }) {
   const state = { offMs: options.offMs };
   const lines: string[] = [];

@@ -4,7 +4,7 @@ import { newPlaces, type Place } from '../support/operations/place.js';
 import { newDirectory, newGroup, newUser, operations } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
 
-/** Two changes of one thing at the same time are two versions: whoever has read the first one is told of the second. */
+/** Two simultaneous changes of one object are two versions: a client that read the first one learns of the second. */
 
 let api: TestApi;
 let place: Place;

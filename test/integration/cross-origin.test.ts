@@ -3,7 +3,7 @@ import type { OpenApiDocument } from '../../src/http/openapi/document.js';
 import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 
-/** Where administrators sign in, and where the end users' client has its pages (`newIdentityCaller`). */
+/** Where administrators sign in, and the origin of the end users' client (`newIdentityCaller`). */
 const adminPages = 'https://admin.example.net';
 const clientPages = 'https://app.example.com';
 
@@ -116,7 +116,7 @@ describe('the pages where administrators sign in', () => {
   });
 });
 
-/** An application's own form may lead there; what of it is the pages' alone is said where it is tested. */
+/** Forms of applications may post there; tests elsewhere cover the parts that only our pages may use. */
 const forOthersToo = new Set(['/oauth/authorize', '/oauth/logout']);
 
 test('what says that it refuses the forms and scripts of other sites refuses them, whatever they send', async () => {

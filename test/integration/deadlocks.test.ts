@@ -25,7 +25,7 @@ async function begin() {
   portal = callsOf(api, account.accountSlug, headers);
 }
 
-/** One of its counters, which what is made or removed takes late. */
+/** Updates one of the Environment's counters, which creating and deleting lock late. */
 const counter =
   (name: string): Crossing<unknown>['first'] =>
   (tx) =>
@@ -164,10 +164,10 @@ test.each([
     const receiver = { url: 'https://receiver.example/', event_types: ['*'] };
     const { id } = (await key('POST', '/webhooks', receiver)).json().data;
     const { answer } = await api.database.db.transaction('system', async (tx) => {
-      await row('environments', account.scope.environmentId)(tx); // as who deletes it
+      await row('environments', account.scope.environmentId)(tx); // as its deletion does
       const answer = Promise.resolve(key(method, `/webhooks/${id}${path}`));
       await untilWaiting(api.database.ownerUrl, 1);
-      await tx.query('select from webhooks where id = $1 for update nowait', [id]); // which it switches off
+      await tx.query('select from webhooks where id = $1 for update nowait', [id]); // disabling a subscription locks it
       return { answer };
     });
     expect(outcomeOf(await answer)).toBe(method === 'DELETE' ? '204' : '200');

@@ -6,7 +6,7 @@ import { asOwner } from '../support/database.js';
 import { callsWith, rootOf } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
 
-/** What somebody holds, and what other customers have, is not read for a question about something else. */
+/** A decision reads neither unrelated assignments of the Identity nor other customers' rows. */
 
 const many = 3_000;
 let api: TestApi;
@@ -43,7 +43,7 @@ async function somebody(account: TestAccount) {
   return { personId: person.data.id as string };
 }
 
-/** How many rows of a table the statement looks at, by a plan for whatever values, as the service runs it. */
+/** Returns how many rows of a table the statement reads, with a generic plan, as in the service. */
 async function rowsRead(table: string, { text, values }: (typeof asked)[number]): Promise<number> {
   const literal = (value: unknown): string => {
     if (value === null) return 'null';
@@ -69,7 +69,7 @@ async function rowsRead(table: string, { text, values }: (typeof asked)[number])
   return read(plan['QUERY PLAN'][0].Plan);
 }
 
-/** Somebody holds a role, one of thirty, at each of so many nodes. */
+/** Assigns an Identity one of thirty roles at each of many nodes. */
 async function growLarge() {
   const { accountId, applicationId, environmentId } = large.scope;
   const { personId } = await somebody(large);

@@ -71,7 +71,7 @@ describe('with DNS_SERVERS only those are asked', () => {
 });
 
 describe('without them the zone itself is asked', () => {
-  // The first one is the resolver of the system, which says who is responsible; its own texts are old.
+  // The first one is the system's resolver, which names the authoritative servers; its own TXT records are outdated.
   const dns = (more: { allowedNetworks?: string[]; withinMs?: number } = {}) =>
     createDns({
       servers: [],
@@ -106,7 +106,7 @@ describe('without them the zone itself is asked', () => {
 
   test('it may have handed the name over to others, further down only', async () => {
     second.set(place, { delegated: place, to: ['ns2.direct.example'] });
-    first.set('ns2.direct.example', { a: ['127.0.0.2'] }, 'A'); // nobody listens there
+    first.set('ns2.direct.example', { a: ['127.0.0.2'] }, 'A'); // nothing listens there
     expect(await dns().txt(place)).toEqual({ kind: 'broken' });
     second.set(place, { delegated: 'example', to: ['ns1.direct.example'] });
     expect(await dns().txt(place)).toEqual({ kind: 'broken' });

@@ -98,7 +98,7 @@ describe('children and claims', () => {
       stopTimeoutMs: 300,
     });
     await until('it is ready', () => child.tail().includes('ready'));
-    process.kill(-child.pid, 0); // throws when there is no such group
+    process.kill(-child.pid, 0); // throws if there is no such group
     await child.stop();
     expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' });
     await child.stop();
@@ -127,7 +127,7 @@ describe('children and claims', () => {
     await expect(claimFolder(folder)).rejects.toThrow('is in use by process');
     await claim.release();
 
-    // Detached, and without our guard: what remains when owner and guard are killed together.
+    // Detached, and without our guard: what remains if owner and guard are killed together.
     const orphan = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
     await once(orphan, 'spawn');
     const dead = { pid: 2 ** 22 + 1, identity: 'gone' };
@@ -233,7 +233,7 @@ describe('Temporal', () => {
   test('one whose database stays interrupted is started anew, where it was and with what it knew', async () => {
     const dataDir = newFolder();
     const pidOf = () => JSON.parse(readFileSync(join(dataDir, 'owner.json'), 'utf8')).child.pid as number;
-    const looks = [true, false, true, true]; // once is not for good
+    const looks = [true, false, true, true]; // one failure is not the end
     const said: string[] = [];
     const server = await startLastingTemporal(
       {

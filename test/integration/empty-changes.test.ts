@@ -6,7 +6,7 @@ import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import type { Sent } from '../support/operations/sent.js';
 
-/** Every PATCH and PUT, with what is there already, and a PATCH with nothing: a change of nothing is no event and no new version. */
+/** Every PATCH and PUT with the present values, and a PATCH without values, records no event and no new version. */
 
 let api: TestApi;
 let place: Place;
@@ -32,7 +32,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   const before = (await events()).length;
   for (const body of declared.method === 'PUT' ? [sent.body] : [sent.body, {}]) {
     const again = await send(declared, { ...sent, body });
-    if (body !== sent.body && again.statusCode === 400) continue; // it asks for something
+    if (body !== sent.body && again.statusCode === 400) continue; // it requires a field
     if (outcomeOf(again) !== outcomeOf(first)) return `${JSON.stringify(body)} is answered ${again.body}`;
     const recorded = (await events()).slice(before);
     if (recorded.length > 0) return `${JSON.stringify(body)} is recorded as ${recorded}`;
@@ -41,7 +41,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   return null;
 }
 
-/** A password that is set to what it was is set: sessions end, and whoever else knew it is told. */
+/** Setting the same password again is a change: sessions end, and the person gets a mail. */
 const alwaysChanges = ({ url }: Declared) => url.endsWith('/password');
 
 test('a PATCH or PUT that changes nothing is answered as one that does, and is no event and no new version', async () => {

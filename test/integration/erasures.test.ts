@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Everything that is personal about somebody, and a life in the service: sessions, tokens, failed sign-ins, a grace. */
+/** Creates a person with all personal data, and activity: sessions, tokens, failed sign-ins, a grace. */
 async function somebody() {
   const tag = randomUUID().slice(0, 8);
   const person = {
@@ -77,7 +77,7 @@ async function carryOut(id: string) {
   await stepwise(erasures.removeMemberships, id);
   return erasures.complete(id);
 }
-/** Every row of every table, as text. */
+/** Returns every row of every table, as text. */
 async function everything(): Promise<string> {
   const tables = await world.query<{ name: string }>(
     `select quote_ident(relname) as name from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace order by 1`,
@@ -125,7 +125,7 @@ test('nothing personal is left in any row of any table, only ids; what others ha
   const settings = { passwordMinLength: 8, dailySelfSignupCap: 10 };
   const names = { firstName: null, lastName: null };
   await signUps.request({ ...asked, client: { ...client, settings }, ...names, password: 'lantern orchard seven' });
-  // Asked once in vain, and once as often as they are not here any more.
+  // Invited once in vain, and once more after they have left.
   await invited(person, 'revoked');
   await invited(other, 'revoked');
   const before = await everything();
@@ -162,7 +162,7 @@ test('every step may be repeated, each Environment hears of it once, and the eve
   const context = { correlationId: randomUUID(), actor: { type: 'platform_admin', id: admin } } as const;
   const { id } = await runInContext(context, () => erasures.request(environment, person.id));
   const counted = await counter();
-  expect(await stepwise(erasures.deleteSessions, id)).toEqual(['more', 'more', 'done']); // three tokens, three sessions, by twos
+  expect(await stepwise(erasures.deleteSessions, id)).toEqual(['more', 'more', 'done']); // three tokens, three sessions, in batches of two
   for (const _ of [1, 2]) expect(await stepwise(erasures.removeMemberships, id)).toEqual(['done']);
   expect(await erasures.complete(id)).toBe('done');
   for (const step of [erasures.deleteSessions, erasures.removeMemberships, erasures.complete])

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** As the service's role, in whatever scope suits it best. */
+/** Runs a statement as the service's role in system scope. */
 const asService = (text: string) => api.database.db.transaction('system', (tx) => tx.query(text));
 const partitions = () =>
   rowsOf<{ name: string }>(
@@ -80,7 +80,7 @@ test('there is a table for this month and the three to come, made again as time 
     api,
     `alter table events detach partition ${last}; drop table ${last}; delete from event_partitions where name = '${last}'`,
   );
-  // Somebody wrote before anybody had made its month.
+  // Events that were written before the partition of their month existed.
   const late = await writeEvents(api, account, 2, {
     created_at: `date_trunc('month', now(), 'UTC') + interval '3 months 1 hour'`,
   });
@@ -107,14 +107,14 @@ test('months go when all of them has been kept for long enough, with their count
     insert into event_partitions values ('events_older', '2019-12-01Z', '2020-01-01Z'), ('events_old', '2020-01-01Z', '2020-02-01Z'), ('events_kept', '2020-02-01Z', '2020-03-01Z')`,
   );
   await writeEvents(api, account, 3, { created_at: `'2019-12-10Z'` });
-  // As by a transaction that began in one month and went on in the next.
+  // As if a transaction had begun in one month and continued in the next.
   const early = await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` });
   await writeEvents(api, account, 4, { created_at: `'2020-01-10Z'` });
   const kept = [...early, ...(await writeEvents(api, account, 2, { created_at: `'2020-02-10Z'` }))];
   const [old] = await rowsOf<{ latest: string }>(api, 'select max(transaction_id)::text as latest from events_old');
   await allEnded(api);
   const days = Math.ceil((Date.now() - Date.UTC(2020, 1, 2)) / 86_400_000);
-  // One after the other: the log is locked while a month is taken out, and not for longer.
+  // One after the other: the log is locked only while a partition is detached.
   const { sweep } = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: days });
   const place = { rule: 'events', after: null, looked: 0 };
   expect(await sweep(place, 1000)).toEqual({ table: 'months of events', deleted: 1, next: place });
@@ -133,7 +133,7 @@ test('months go when all of them has been kept for long enough, with their count
     { day: '2020-02-10', value: '4' },
   ]);
   expect(await rowsOf(api, 'select dropped_through::text as latest from event_state')).toEqual([old]);
-  // Whoever begins anew begins where they can go on.
+  // A new reader begins where it can continue.
   const wanted = { limit: 1, types: null, waitMs: 0 };
   const first = await api.services.changeFeed.read(account.scope, { ...wanted, cursor: null });
   expect(first).toMatchObject({ items: [expect.anything()], hasMore: true });
@@ -149,7 +149,7 @@ test('events of months that nobody made a table for go, too, and nobody waits fo
     for (let next: SweepPlace | null = place; next?.rule === 'events'; next = (await sweep(next, 1000)).next) times++;
     return times;
   };
-  await sweepAll(); // whole months of the tests before
+  await sweepAll(); // whole months that earlier tests left
   const gone = await writeEvents(api, account, 3, { created_at: `'2018-05-10Z'` });
   const kept = await writeEvents(api, account, 2, { created_at: `now() - interval '70 days'` });
   await allEnded(api);
@@ -158,8 +158,8 @@ test('events of months that nobody made a table for go, too, and nobody waits fo
   expect(await days()).toEqual([{ value: '3' }]);
   await asOwner(async (client) => {
     await client.query('begin');
-    await client.query('select from events limit 1'); // no lock of tables is in its way
-    expect(await sweepAll()).toBe(2); // three rows, and nothing more
+    await client.query('select from events limit 1'); // no table lock is in the way
+    expect(await sweepAll()).toBe(2); // for the three rows, and no more
     await client.query('rollback');
   }, api.database.ownerUrl);
   expect(await days()).toEqual([]);
@@ -213,7 +213,7 @@ test('events of the release before stay where they are, and everything goes on',
       const of = `select count(*)::int as count, count(distinct tableoid)::int as tables from events where account_id = '${accountId}'`;
       expect((await client.query(of)).rows).toEqual([{ count: 40, tables: 1 }]);
       await client.query(`insert into events select * from events where false`);
-      // What is younger than a transaction that runs is not settled, and other tests have some on this server.
+      // Events younger than a running transaction are not settled, and other tests on this server run some.
       await until('they are counted', async () => {
         await client.query('select gatehouse_settle_events()');
         const { rows } = await client.query('select sum(value)::int as count from event_counts');
@@ -229,7 +229,7 @@ test('events of the release before stay where they are, and everything goes on',
       const { rows } = await client.query(
         `select string_agg(indexdef, '\n') as text from pg_indexes where tablename = 'events_history'`,
       );
-      expect(rows[0].text.split('\n')).toHaveLength(8); // those of the table, and none twice
+      expect(rows[0].text.split('\n')).toHaveLength(8); // the table's own, each once
       expect((await client.query('select gatehouse_drop_events(90)')).rows).toEqual([{ gatehouse_drop_events: 0 }]);
     }, url.href);
     expect(await migrate(url.href, serviceUrl(url.href))).toEqual([]);

@@ -14,8 +14,8 @@ import { newPlaces, type Place } from '../support/operations/place.js';
 import type { Sent } from '../support/operations/sent.js';
 
 /**
- * Who may call each operation, and how everybody else is told that they may not (contract §10); and that lists are
- * answered whatever they are narrowed by.
+ * Who may call each operation, and how everybody else is refused (contract §10); and that lists are answered with every
+ * filter.
  */
 
 type Headers = Record<string, string>;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** A valid input; what it names is made once, since no operation gets as far as to change it. */
+/** Returns a valid input; its objects are created once, since no operation gets as far as changing them. */
 function inputOf(declared: Declared): Promise<Sent> | Sent {
   const given: Given = {
     place,
@@ -48,7 +48,7 @@ function inputOf(declared: Declared): Promise<Sent> | Sent {
 const told = async (declared: Declared, headers: Headers) =>
   outcomeOf(await place.call(declared, declared.surface === 'own' ? {} : await inputOf(declared), null, headers));
 
-/** What each operation tells a caller, where it is not what is expected. */
+/** Returns what each operation answers a caller, if it is not the expected answer. */
 async function others(which: (one: Declared) => boolean, headersFor: (one: Declared) => Headers, expected: string) {
   const outcomes: string[] = [];
   const asked = operations.filter(which);
@@ -77,14 +77,14 @@ test('every operation says who may call it: a permission on the Public API, a ca
 
 test('every list is exact by every two of its filters, and every export answered', async () => {
   const urls = new Set(operations.map(({ url }) => url));
-  /** The Public API offers it, too: the same handler behind another door. */
+  /** Whether the Public API offers it too: the same handler on another surface. */
   const isTwin = ({ url }: Declared) => {
     const [, path] = /^\/portal\/.*\{envSlug\}(\/.+)$/.exec(url) ?? [];
     return path !== undefined && urls.has(`/api/v1${path}`);
   };
   const asked = operations.filter((one) => (isList(one) || isExport(one)) && !isTwin(one));
   const inputs = new Map<Declared, Sent>();
-  for (const declared of asked) inputs.set(declared, await inputOf(declared)); // what makes them is told of in the lists
+  for (const declared of asked) inputs.set(declared, await inputOf(declared)); // the lists show what this creates
   const problems: string[] = [];
   for (const [declared, sent] of inputs) {
     if (isList(declared)) problems.push(...(await problemsOfList(place, declared, sent)));
@@ -147,7 +147,7 @@ test('a version is refused by writes to what has none, where it would guard noth
   expect(outcomeOf(await place.call(update, sent, 'key', { 'if-match': '*' }))).toBe('200');
 });
 
-/** Who was refused what since the last look. */
+/** Returns the denials since the last look. */
 async function denials(): Promise<string[]> {
   const rows = await place.rows<{ said: string }>(
     `select distinct actor_type || ' ' || resource_id as said from events
@@ -163,7 +163,7 @@ const onceFor = (key: string, make: () => Promise<Headers>) => {
   return cache.get(key) as Promise<Headers>;
 };
 
-/** Every operation that asks for a right, by somebody with every other right: they are told which one. */
+/** Calls every operation as a caller with every permission but its own: the refusal names that one. */
 async function lacking(
   which: (one: Declared) => boolean,
   { actor, expected, rightsOf }: { actor: string; expected: string; rightsOf: (one: Declared) => readonly string[] },

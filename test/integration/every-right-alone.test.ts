@@ -6,7 +6,7 @@ import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** What an operation names as the right to it is enough: with that alone it works (contract §6). Giving rights takes holding them. */
+/** The permission that an operation names is enough to use it (contract §6). Granting also requires what is granted. */
 
 let api: TestApi;
 let place: Place;
@@ -19,11 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** What any member may has to be tried by somebody who holds something. */
+/** An operation for any member is tried by a member with some capability. */
 const someCapability = 'account.view';
 const givesRoles = { permissions: ['rbac.assign_roles', 'hierarchy.view'], capabilities: ['env_roles.manage'] };
 const givesAdministratorRoles = { capabilities: ['members.manage', 'members.view'] };
-/** Whoever gives somebody rights has to hold these, too: of the examples, which give a role or a key. */
+/** Operations that grant permissions also require these, which the examples grant by a role or a key. */
 const givesRights: Record<string, { permissions?: readonly string[]; capabilities?: readonly string[] }> = {
   createIdentity: givesRoles,
   createIdentityInvite: givesRoles,
@@ -49,7 +49,7 @@ const givesRights: Record<string, { permissions?: readonly string[]; capabilitie
 
 type Headers = Record<string, string>;
 
-/** What each operation tells whoever has its right alone, where it does not work. */
+/** Returns what each operation answers a caller with its permission alone, if it does not work. */
 async function problemsOf(asked: Declared[], headersFor: (one: Declared) => Promise<Headers>): Promise<string[]> {
   expect(asked.length).toBeGreaterThan(0);
   const problems: string[] = [];
@@ -68,7 +68,7 @@ function onceFor(rights: string, make: () => Promise<Headers>): Promise<Headers>
   return headers;
 }
 
-/** An administrator who has nothing but these. */
+/** Returns an administrator with only these capabilities. */
 const withCapabilities = (capabilities: string[]) =>
   onceFor(`capabilities ${capabilities}`, async () => {
     const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
@@ -111,7 +111,7 @@ test('with its permission alone as scope of a key every operation for servers wo
     return [...new Set([own, ...(givesRights[example]?.permissions ?? [])])];
   };
   const withOnly = (scopes: string[]) => onceFor(`key ${scopes}`, () => place.account.apiKey(scopes));
-  // The keys of the examples may do everything, which only another such key gives.
+  // The examples' keys have every permission, which only another such key can grant.
   const givesEverything = new Set(['createApiKey', 'rotateApiKey']);
   const forServers = operations.filter(
     ({ surface, example }) => (surface === 'public' || surface === 'authzen') && !givesEverything.has(example),

@@ -106,7 +106,7 @@ describe('errors', () => {
       const { headers, body } = await send(api.app, status, { url, headers: accept ? { accept } : {} });
       expect(headers['content-type']).toContain('application/json');
       const { error } = JSON.parse(body);
-      // Of what is there under /oauth it is RFC 6749's (contract §1).
+      // Existing routes under /oauth answer with RFC 6749's error (contract §1).
       if (status === 405 && url.startsWith('/oauth/')) expect(error).toBe('invalid_request');
       else expect(error.statusCode).toBe(status);
       expect(headers.allow).toBe(page.headers.allow);
@@ -344,7 +344,7 @@ describe('principals', () => {
     expect(await slipOf(url, { authorization: `Bearer ${secret}` })).toBe('misplaced');
     expect(await slipOf(portal, key)).toBe('misplaced');
     expect(await slipOf(portal, { authorization: `Bearer ${secret}` })).toBe('misplaced');
-    // Of what only a look-up could tell, nothing is.
+    // Nothing that only a look-up could reveal.
     expect(await slipOf(url, { 'x-api-key': 'nonsense' })).toBeUndefined();
     expect(await slipOf(url, { authorization: 'Bearer nonsense' })).toBeUndefined();
   });
@@ -436,7 +436,7 @@ describe('principals', () => {
       headers: await account.apiKey(['identity.view']),
       payload: { nonsense: true },
     });
-    // Nor of what a rule finds wrong.
+    // Nor what a rule refuses.
     const id = randomUUID();
     const rules: [method: 'POST' | 'PUT', path: string, payload: object][] = [
       ['POST', `/organizations/${id}/domains`, { domain: 'text' }],
@@ -446,7 +446,7 @@ describe('principals', () => {
       await send(api.app, 404, { method, url: `/api/v1${path}`, headers: key, payload });
     const extend = account.portalPath('').replace(/\/applications.*/, `/processes/${id}/extend`);
     await send(api.app, 404, { method: 'POST', url: extend, headers: await account.as('owner'), payload: {} });
-    // What is no id names nothing either, and is told no other way.
+    // What is no id names nothing either, and gets the same answer.
     await send(api.app, 404, { method: 'PATCH', url: '/api/v1/api-keys/7', headers: key, payload: { nonsense: true } });
     await send(api.app, 403, {
       method: 'PATCH',
@@ -629,7 +629,7 @@ describe('Idempotency-Key', () => {
     const { statements } = await counted(() => create('counted', { email: 'counted@example.com' }));
     const [halted, [running, meanwhile]] = await interleaved(
       api.database.ownerUrl,
-      statements - 1, // the one that makes the identity; the last one keeps the answer
+      statements - 1, // the one that creates the identity; the last one stores the answer
       () => create('halted', first),
       async () => {
         await ageKeys(api.database.ownerUrl, 5 * 60_000); // REQUEST_TIMEOUT of tests
@@ -728,7 +728,7 @@ describe('lists', () => {
         payload: { email: `p${String(i).padStart(2, '0')}@example.com`, first_name: i % 2 ? 'Odd' : 'Even_%' },
       });
       made.push(response.json().data.id);
-      if (i % 3 === 0) api.clock.advance(1); // several share a moment: the id decides
+      if (i % 3 === 0) api.clock.advance(1); // several have the same time: the id decides
     }
     const pages: string[] = [];
     for (let page = 1; page <= 5; page++) {
@@ -804,7 +804,7 @@ describe('documents', () => {
     expect(headers['content-security-policy']).toMatch(
       /base-uri 'none'.*frame-ancestors 'none'.*object-src 'none'.*script-src 'self'/,
     );
-    expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests'); // WebKit: loopback, too
+    expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests'); // WebKit applies it to loopback, too
   });
 
   test('the pages read the very document, and no other form of it is made for whoever asks', async () => {

@@ -8,7 +8,7 @@ import { newToken } from '../support/scim.js';
 import { until } from '../support/until.js';
 
 let api: TestApi;
-/** On the same database: nothing of it has more than three seconds. */
+/** An api on the same database with a time limit of three seconds. */
 let hasty: TestApi;
 const lines: string[] = [];
 const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
@@ -34,7 +34,7 @@ interface Asked {
   body?: unknown;
 }
 
-/** Over a socket, as callers do: what is injected has no caller that could go. */
+/** Sends a request over a socket, as callers do: an injected request has no connection to close. */
 function ask({ app }: TestApi, path: string, { method = 'GET', headers, body }: Asked) {
   const { port } = app.server.address() as AddressInfo;
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -54,7 +54,7 @@ function ask({ app }: TestApi, path: string, { method = 'GET', headers, body }: 
   return { answer, leave };
 }
 
-/** First words of the statements that wait for a lock. */
+/** Returns the first words of the statements that wait for a lock. */
 const waiting = async () =>
   (
     await rowsAsOwner<{ query: string }>(
@@ -64,7 +64,7 @@ const waiting = async () =>
   ).map(({ query }) => query.trim().split(/\s/, 1)[0]?.toLowerCase());
 const numberWaiting = (count: number) => async () => (await waiting()).length === count;
 
-/** @returns what `work` does while nobody else can read or write these */
+/** @returns the result of `work`, which runs while nothing else can read or write these tables */
 const whileLocked = <T>(table: string, work: () => Promise<T>): Promise<T> =>
   asOwner(async (client) => {
     await client.query('begin');
@@ -146,7 +146,7 @@ test('who has had their time is told so, whether they sent a body or not: a sear
     return answers;
   });
   expect(answers.map(({ status, retryAfter }) => [status, retryAfter])).toEqual(answers.map(() => [503, '5']));
-  // Nobody can say yet whether it was made, so its key is not free.
+  // It is not known yet whether the change was made, so its key is not free.
   const again = await ask(api, '/api/v1/identities', change).answer;
   expect([again.status, JSON.parse(again.body).error.code]).toEqual([409, 'idempotency.in_progress']);
 });
@@ -156,7 +156,7 @@ test('what a request was asked with that has had its time is in no log, whatever
   const path = `/sso/oidc/${randomUUID()}/callback?state=${'s'.repeat(43)}&code=`;
   const late = await whileLocked('sso_requests', () => ask(hasty, `${path}first`, { headers: {} }).answer);
   expect([late.status, late.retryAfter]).toEqual([503, '5']);
-  // It goes on to its end, which is before that of one that is asked now.
+  // It runs to its end, which comes before the end of one that is requested now.
   expect((await ask(hasty, `${path}second`, { headers: {} }).answer).status).toBe(400);
   expect(lines.length).toBeGreaterThanOrEqual(2);
   expect(lines.filter((line) => /code=|already sent/.test(line))).toEqual([]);

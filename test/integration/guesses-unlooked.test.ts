@@ -21,12 +21,12 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** A burst: more than may be guessed wrong before nothing is looked at any more. */
+/** More wrong guesses at once than are allowed before the service verifies none. */
 const tooMany = 12;
 const unavailable = new DomainError('service.unavailable');
 const outage = new Error('the database is away');
 
-/** Passwords that cannot be looked at for as long as too many wait for a hash. */
+/** Returns passwords that cannot be verified while too many hashes are waiting. */
 function crowded() {
   const state = { isFull: true };
   const passwords = createPasswords({ breachUrl: null, onOutage: () => {} });
@@ -113,7 +113,7 @@ test("an administrator's password that was not looked at, at sign-in and when it
   await expect(change(who, asked)).rejects.toMatchObject({ code: 'password.wrong' });
 });
 
-/** What whoever opens the link of a sign-up in another browser sends. */
+/** Returns what a person sends who opens a sign-up's link in another browser. */
 async function signedUp() {
   const browser = world.browser();
   const form = await browser.get(
@@ -138,7 +138,7 @@ test('the form of a sign-up’s link that is sent twice is told of the link as t
   state.isFull = false;
   const held = await signedUp();
   const first = createConfirmSignUp({ ...deps(), passwords });
-  // The first one is done between this one's look and its try.
+  // The first attempt finishes between this one's check and its verification.
   const statement: typeof world.db.statement = async (asked, values) => {
     if (asked.name === 'try_identity_link') expect((await first.confirm(held)).outcome).toBe('confirmed');
     return world.db.statement(asked, values);

@@ -14,7 +14,7 @@ afterAll(() => api.stop());
 const query = (text: string, values: unknown[] = []) => rowsAsOwner(api.database.ownerUrl, text, values);
 const ago = (text: string) => `now() - interval '${text}'`;
 
-/** Everything once, in batches of this size; what was deleted by table. */
+/** Runs everything once, in batches of this size; returns the deleted rows by table. */
 async function sweepAll(batchSize = 100) {
   const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
   const deleted: Record<string, number> = {};
@@ -98,7 +98,7 @@ test('an expired session stays for as long as a grant of it lives, and its codes
     newSession(identityId, ago('80 days')),
     newSession(identityId, ago('80 days')),
     newSession(identityId, ago('2 hours')),
-    newSession(identityId, ago('1 minute')), // somebody may just be redeeming its code
+    newSession(identityId, ago('1 minute')), // its code may be about to be redeemed
   ]);
   const living = await newGrant({ identityId, clientId, sessionId: alive, expiresAt: `now() + interval '1 day'` });
   const ended = await newGrant({ identityId, clientId, sessionId: over, expiresAt: ago('2 hours') });
@@ -222,12 +222,12 @@ test('a run begins each batch where the one before ended, since what it deleted 
     deleted: 2,
     next: { rule: 'revoked_access_tokens', after: expect.stringMatching(/^2/) },
   });
-  await query(`insert into revoked_access_tokens select gen_random_uuid(), ${ago('2 days')}`); // of a moment that it has passed
+  await query(`insert into revoked_access_tokens select gen_random_uuid(), ${ago('2 days')}`); // its time has passed
   const second = await sweep(first.next, 2);
   expect(second).toMatchObject({ deleted: 2 });
   expect(await sweep(second.next, 2)).toMatchObject({
     deleted: 0,
     next: { rule: expect.not.stringMatching(/revoked/) },
   });
-  expect(await sweepAll()).toEqual({ revoked_access_tokens: 1 }); // by the next run
+  expect(await sweepAll()).toEqual({ revoked_access_tokens: 1 }); // the next run deletes it
 });

@@ -32,13 +32,13 @@ async function signedIn(settings: Partial<EnvironmentSettings> = {}) {
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   return { place, client, ana, as: bearer((await api.signedIn(client, ana)).access_token) };
 }
-/** Begins to enroll an app and confirms it with its first code. */
+/** Enrolls an app and confirms it with its first code. */
 async function enrolled(as: Headers) {
   const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
   const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
   return { begun, body, answer: await api.post('/mfa/totp/confirm', body, as) };
 }
-/** Who has an app, signed in with it. */
+/** Signs a person in with an app. */
 async function withApp(settings: Partial<EnvironmentSettings> = {}) {
   const place = await provider.newEnvironment(settings);
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -55,13 +55,13 @@ async function withApp(settings: Partial<EnvironmentSettings> = {}) {
 const refusalOf = ({ statusCode, json }: Awaited<ReturnType<typeof api.post>>) => [statusCode, json().error.code];
 const summary = async (as: Headers) => (await api.get('/mfa/factors', as)).json().data;
 const sessionOf = async (as: Headers) => (await api.get('/me', as)).json().data.session;
-/** What an Environment takes from now on. */
+/** Changes the factor kinds that an Environment allows. */
 async function allowOnly({ environmentId }: { environmentId: string }, kinds: string[]) {
   await provider.query('update environment_settings set mfa_allowed_factors = $2 where environment_id = $1', [
     environmentId,
     kinds,
   ]);
-  provider.wait(2000); // a process remembers a client's settings for a second
+  provider.wait(2000); // a process caches a client's settings for a second
 }
 
 describe('an authenticator app', () => {
@@ -120,7 +120,7 @@ describe('an authenticator app', () => {
 
   test('is not enrolled beside twenty others', async () => {
     const { as, ana } = await withApp();
-    // Nobody signs in with the copies: a secret is sealed for the factor that it is of.
+    // The copies allow nobody to sign in: a secret is sealed for its own factor.
     await provider.query(
       `insert into mfa_factors select (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid()))).*
        from mfa_factors f, generate_series(1, 19) where f.identity_id = $1`,
@@ -226,7 +226,7 @@ test('a first factor is added by a recent sign-in, not by a token alone', async 
   ] as [string, object?][])
     expect([path, refusalOf(await api.post(path, sent, as))]).toEqual([path, [403, 'auth.reauthentication_required']]);
   expect((await summary(as)).factors).toEqual([]);
-  // Whoever has time to enroll one signs in again for it.
+  // A person whose grace still runs signs in again to enroll.
   await provider.query(`update environment_settings set mfa_policy = 'required' where environment_id = $1`, [
     place.environmentId,
   ]);
@@ -394,11 +394,11 @@ describe('whoever has a factor', () => {
     const failing = jest.spyOn(provider.logins.factors, 'enroll').mockRejectedValueOnce(overload);
     expect((await api.post('/mfa/webauthn/enroll/verify', proof, as)).statusCode).toBe(503);
     failing.mockRestore();
-    const added = await api.post('/mfa/webauthn/enroll/verify', proof, as); // the same answer is good once more
+    const added = await api.post('/mfa/webauthn/enroll/verify', proof, as); // the same answer works once more
     expect([added.statusCode, added.json().data.recovery_codes]).toEqual([201, null]);
     expect((await summary(as)).factors[2]).toEqual(added.json().data.factor);
     expect((await api.delete(`/mfa/factors/${added.json().data.factor.id}`, as)).statusCode).toBe(204);
-    expect((await sessionOf(as)).amr).toEqual(['pwd', 'otp', 'mfa']); // as it signed in
+    expect((await sessionOf(as)).amr).toEqual(['pwd', 'otp', 'mfa']); // as at the sign-in
     const renewed = await api.post('/mfa/recovery-codes', undefined, as);
     expect([renewed.statusCode, renewed.json().data.recovery_codes.length]).toEqual([201, 10]);
     expect(renewed.json().data.recovery_codes).not.toEqual(totp.recoveryCodes);
@@ -441,12 +441,12 @@ describe('whoever has a factor', () => {
     const weak = bearer((await api.signedIn(client, ana)).access_token);
     expect(refusalOf(await api.put('/password', body, weak))).toEqual([403, 'auth.reauthentication_required']);
     provider.wait(minutes(11));
-    expect((await api.put('/password', body, as)).statusCode).toBe(200); // the password is proved now
+    expect((await api.put('/password', body, as)).statusCode).toBe(200); // the password has just been proved
   });
 });
 
 describe('what is under way', () => {
-  /** Has a request find all as it was, and wait until the other one is through. */
+  /** Has a request see the previous state, and wait until the other request has finished. */
   async function afterIt<T>(
     { place, ana }: { place: TestEnvironment; ana: { id: string } },
     request: () => Promise<T>,
@@ -461,7 +461,7 @@ describe('what is under way', () => {
     });
     return answer as Promise<T>;
   }
-  /** As the link of a mail does. */
+  /** Resets the password as the link of a mail does. */
   const resetPassword =
     ({ accountId, applicationId, environmentId }: TestEnvironment, { id: identityId }: { id: string }) =>
     (tx: EntityManager) =>

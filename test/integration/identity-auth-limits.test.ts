@@ -13,7 +13,7 @@ import {
   userinfo,
 } from '../support/oauth.js';
 
-/** What the routes count by themselves may share a provider; who signs in needs one whose counters are fresh. */
+/** Routes that count by themselves share a provider; tests that sign in need one with fresh counters. */
 let shared: TestProvider;
 beforeAll(async () => {
   shared = await newProvider({ rateLimits: true });
@@ -46,7 +46,7 @@ test('ten wrong passwords lock an address for a while, and a script can tell the
     expect([refused.statusCode, refused.json().error.code]).toEqual([429, 'rate_limit.exceeded']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(800);
     expect(refused.headers['access-control-allow-origin']).toBe(origin);
-    // Whoever else is behind the same network is let in.
+    // Others in the same network are let in.
     expect((await api.login(client, await place.newIdentity())).statusCode).toBe(200);
   }));
 

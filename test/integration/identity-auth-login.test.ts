@@ -358,7 +358,7 @@ describe('refresh', () => {
     const refused = await api.post('/refresh', { client_id: await other(place), refresh_token: token });
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
     const own = await api.post('/refresh', { client_id: client.clientId, refresh_token: token });
-    expect(own.statusCode).toBe(200); // unharmed
+    expect(own.statusCode).toBe(200); // not affected
   });
 
   test('ends with the membership', async () => {

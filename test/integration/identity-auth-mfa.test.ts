@@ -20,7 +20,7 @@ afterAll(() => provider?.close());
 
 const required = { mfaPolicy: 'required' } as const;
 
-/** Somebody with an authenticator app, who has sent the password. */
+/** Creates a person with an authenticator app who has sent the password. */
 async function challenged(settings: Partial<EnvironmentSettings> = required, more: object = {}) {
   const place = await provider.newEnvironment(settings);
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -32,7 +32,7 @@ async function challenged(settings: Partial<EnvironmentSettings> = required, mor
   return { place, client, ana, totp, result, token, answer };
 }
 const refusalOf = (response: Awaited<ReturnType<typeof api.post>>) => [response.statusCode, response.json().error.code];
-/** How tokens tell of the sign-in. */
+/** Returns how the tokens describe the sign-in. */
 const toldBy = ({ access_token: token }: LoginResult) => {
   const { amr, acr, auth_time: authTime } = decodeJwt(token);
   return { amr, acr, authTime };
@@ -129,7 +129,7 @@ describe('where a second factor is asked for', () => {
     const sent = await answer('email-otp/send', {});
     expect([sent.statusCode, sent.json().data.message]).toEqual([200, expect.any(String)]);
     const code = await provider.mailedCode('mfa');
-    // It is bound to the sign-in that asked for it.
+    // It is bound to the sign-in that issued it.
     const { mfa_challenge: other } = await api.signedIn(client, ana);
     const elsewhere = await api.post('/mfa/challenge/email-otp', { challenge_token: other.challenge_token, code });
     expect(refusalOf(elsewhere)).toEqual([401, 'mfa.code_invalid']);
@@ -318,7 +318,7 @@ describe('a device', () => {
     const { data } = (await api.login(client, ana, {}, cookie.header)).json();
     expect(data).toMatchObject({ requires_mfa_challenge: false, mfa_challenge: null });
     expect(toldBy(data)).toMatchObject({ amr: ['pwd'], acr: 'urn:gatehouse:aal1' });
-    expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: true }); // elsewhere
+    expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: true }); // another browser
     const strong = await api.login(client, ana, { acr_values: 'urn:gatehouse:aal2' }, cookie.header);
     expect(strong.json().data.requires_mfa_challenge).toBe(true);
     provider.wait(days(30));
@@ -374,7 +374,7 @@ test('a factor that the environment does not take lets nobody in, and the time t
   await provider.query('update environment_settings set mfa_grace_period_days = 0 where environment_id = $1', [
     place.environmentId,
   ]);
-  provider.wait(seconds(2)); // a process remembers a client's settings for a second
+  provider.wait(seconds(2)); // a process caches a client's settings for a second
   const { mfa_challenge: challenge } = await api.signedIn(await place.newClient(), ben);
   const refused = await api.post('/mfa/challenge/totp', {
     challenge_token: challenge.challenge_token,

@@ -173,7 +173,7 @@ describe('a forgotten password', () => {
 });
 
 describe('confirming an address', () => {
-  /** Somebody who has signed up at the hosted pages, and the token of their mail. */
+  /** Signs a person up at the hosted pages; returns the token of their mail. */
   async function signedUp() {
     const place = await provider.newEnvironment({ allowSelfSignup: true });
     const client = await place.newClient();

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => provider?.close());
 
-/** Somebody who has signed in where they are no member, and is one of another Application. */
+/** Signs in a person where they are no member, who is a member of another Application. */
 async function waiting(options: Other & { isMember?: boolean; isActive?: boolean } = {}) {
   const place = await provider.newEnvironment();
   const client = await place.newClient();
@@ -63,7 +63,7 @@ test('who is a member elsewhere is shown where, gets no tokens, and goes on ther
   expect(answer.statusCode).toBe(200);
   const { data } = answer.json();
   expect(data).toMatchObject({ requires_application_selection: false, scope: 'openid' });
-  // What was proved is the password, when it was.
+  // The tokens keep how and when the password was proved.
   expect(decodeJwt(data.access_token)).toMatchObject({
     sub: ana.id,
     amr: ['pwd'],

@@ -142,7 +142,7 @@ describe('who is signed in', () => {
     const take = async (kinds: string[]) => {
       const text = 'update environment_settings set mfa_allowed_factors = $2 where environment_id = $1';
       await provider.query(text, [place.environmentId, kinds]);
-      provider.wait(2000); // a process remembers a client's settings for a second
+      provider.wait(2000); // a process caches a client's settings for a second
     };
     await take([]);
     const byPassword = bearer((await api.signedIn(client, ana)).access_token);
@@ -152,7 +152,7 @@ describe('who is signed in', () => {
     provider.wait(minutes(10));
     expect(await end(byPassword)).toBe(403);
     const recent = bearer((await api.signedIn(client, ana)).access_token);
-    expect((await api.post('/mfa/recovery-codes', undefined, recent)).statusCode).toBe(403); // what factors protect
+    expect((await api.post('/mfa/recovery-codes', undefined, recent)).statusCode).toBe(403); // protected by factors
     expect(await end(recent)).toBe(204);
   });
 
@@ -168,7 +168,7 @@ describe('who is signed in', () => {
     const { device } = await provider.logins.trustedDevices.trust(place, trust);
     const { data } = (await api.login(client, ana, {}, { cookie: `trusted_device=${device}` })).json();
     const trusted = bearer(data.access_token);
-    expect((await api.post('/mfa/recovery-codes', undefined, trusted)).statusCode).toBe(403); // what factors protect
+    expect((await api.post('/mfa/recovery-codes', undefined, trusted)).statusCode).toBe(403); // protected by factors
     expect((await api.delete(`/sessions/${id}`, trusted)).statusCode).toBe(204);
   });
 
@@ -189,7 +189,7 @@ describe('signing out', () => {
     expect((await api.get('/me', bearer(token))).statusCode).toBe(401);
     expect((await userinfo(provider.app, token)).statusCode).toBe(401);
     expect((await refreshed(client, refreshToken)).statusCode).toBe(401);
-    expect((await api.post('/logout', undefined, bearer(token))).statusCode).toBe(204); // no error
+    expect((await api.post('/logout', undefined, bearer(token))).statusCode).toBe(204); // not an error
     const events = await provider.query<{ action: string; metadata: object }>(
       `select action, metadata from events where actor_id = $1 and action <> 'identity.signed_in' order by action`,
       [ana.id],
@@ -312,7 +312,7 @@ test('an ID token is no access token', async () => {
 });
 
 describe('scripts', () => {
-  const own = 'https://app.example.com'; // of the redirect URI
+  const own = 'https://app.example.com'; // the redirect URI's origin
   const allowed = 'https://shop.example.com';
 
   async function place() {

@@ -5,13 +5,13 @@ import type { LoginResult } from '../support/identity-auth.js';
 import { enrollTotp } from '../support/mfa.js';
 import { newProvider, password, type TestProvider } from '../support/oauth.js';
 
-/** A browser application on pages of its own, with `fetch` and an OpenID library that knows nothing of this API. */
+/** A browser application with its own pages, with `fetch` and an OpenID library that knows nothing of this API. */
 let provider: TestProvider;
 beforeAll(async () => {
   const port = await freePort();
   provider = await newProvider({ baseUrl: `http://localhost:${port}` });
   await provider.app.listen({ port, host: 'localhost' });
-  provider.wait(Date.now() - provider.now().getTime()); // the library reads the machine's clock
+  provider.wait(Date.now() - provider.now().getTime()); // the library uses the machine's clock
 });
 afterAll(() => provider?.close());
 

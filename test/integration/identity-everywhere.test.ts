@@ -13,7 +13,7 @@ import { rowsOf } from '../support/rows.js';
 import { newDirectory, newUser, operations } from '../support/scim.js';
 import { until } from '../support/until.js';
 
-// A person has one profile, one password and one set of factors in all of an Account: each Environment hears of its changes.
+// A person has one profile, password and set of factors in an Account: each Environment receives events of changes.
 let api: TestApi;
 let account: TestAccount;
 let scopeOfB: EnvironmentScope;
@@ -58,7 +58,7 @@ interface Told {
   resource_id: string;
   data: Record<string, unknown>;
 }
-/** What B hears of somebody by its feed, and that the audit log and the webhooks have just the same. */
+/** Returns what B's feed reports of a person; expects the audit log and the webhooks to report the same. */
 async function toldOfB(id: string, work: () => Promise<unknown>): Promise<Told[]> {
   const written = () =>
     rowsOf(api, 'select from events where environment_id = $1 and resource_id = $2 and is_domain_event', [
@@ -66,7 +66,7 @@ async function toldOfB(id: string, work: () => Promise<unknown>): Promise<Told[]
       id,
     ]);
   const before = (await written()).length;
-  // The feed waits for every older transaction of the server, and other tests have theirs.
+  // The feed waits for older transactions of the server, and other tests run some.
   const since = await until('the feed has what was before', async () => {
     const { items, next_cursor } = await call('GET', '/changes?limit=1000', undefined, keyOfB);
     return (items as Told[]).filter((each) => each.resource_id === id).length >= before && next_cursor;
@@ -187,7 +187,7 @@ test("a directory's change in one Environment is an event in the others", async 
 });
 
 describe('the names of somebody whose address was unverified are told in each', () => {
-  /** Made in B by somebody who did not know all of the name. */
+  /** Creates a person in B by a caller who did not know the whole name. */
   async function newStranger() {
     const email = `${uuidv7()}@example.com`;
     const body = { email, first_name: 'Ivo', email_verified: false };
@@ -215,7 +215,7 @@ describe('the names of somebody whose address was unverified are told in each', 
     await rowsOf(api, 'update environment_settings set allow_self_signup = true where environment_id = $1', [
       environmentId,
     ]);
-    /** @returns what confirms it */
+    /** @returns a function that confirms the sign-up */
     async function signUp(email: string, names: object) {
       const query = Object.fromEntries(new URL(`http://x${authorizeUrl(client, { redirect_uri })}`).searchParams);
       const form = new URLSearchParams({ ...query, email, password, ...names });
@@ -241,6 +241,6 @@ describe('the names of somebody whose address was unverified are told in each', 
 
 test('an Environment that the person has left hears nothing more', async () => {
   const { id } = await inBoth();
-  await call('DELETE', `/identities/${id}`, undefined, keyOfB).catch(() => {}); // 204 has no body
+  await call('DELETE', `/identities/${id}`, undefined, keyOfB).catch(() => {}); // a 204 has no body
   expect(await toldOfB(id, () => call('PATCH', `/identities/${id}`, { first_name: 'Ana' }))).toEqual([]);
 });

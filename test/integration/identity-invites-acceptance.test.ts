@@ -48,7 +48,7 @@ const membershipsOf = (email: string) =>
      where i.account_id = $1 and i.email = $2`,
     [account.scope.accountId, email],
   );
-/** What is told of an invite's roles when it is accepted. */
+/** Returns the event's list of an invite's roles after its acceptance. */
 const rolesToldOf = (inviteId: string) =>
   rowsOf(
     api,
@@ -121,7 +121,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
   await key('POST', `${path}/${revoked.id}/revoke`);
   await key('POST', `${path}/${resent.id}/resend`);
   await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [expired.id, api.clock.now]);
-  // Somebody who came another way and was removed does not come back by an older link.
+  // A person who joined otherwise and was removed does not return by an older link.
   const { id } = (await key('POST', '/identities', { email: removed.email })).json().data;
   await key('DELETE', `/identities/${id}`);
   const tokens = {
@@ -150,7 +150,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
 test('somebody with a verified sign-in joins with it as it is', async () => {
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const caller = await newIdentityCaller(api, account);
-  await query('update identities set verified_by_word = false where id = $1', [caller.id]); // they have shown it
+  await query('update identities set verified_by_word = false where id = $1', [caller.id]); // they have proved it
   const before = await personWith(caller.email);
   const made = await inviteTo(production, path, { email: caller.email.toUpperCase() });
   expect(await info(made.token)).toMatchObject({ asks_names: false, asks_password: false });
@@ -178,7 +178,7 @@ test('who has not proved the address does so by accepting; a password and factor
     expect(await waysInOf(query, id)).toEqual(noWayIn);
     expect(await signInTo(api, await newClient(), email, password)).toBe('200');
   }
-  // Who made it would else sign in as somebody who may more than they.
+  // Otherwise its creator could sign in as a person with more permissions.
   expect(await signInTo(api, await newClient(), withPassword, 'an imported phrase')).toBe('401');
 });
 
@@ -200,7 +200,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     const clientId = await newClient({ scope: account.productionScope });
     expect(await signInTo(api, clientId, email, said.password)).toBe('401');
     expect(await signInTo(api, clientId, email, password)).toBe('200');
-    // They have shown it by now: the next one takes nothing from them.
+    // They have proved it by now: the next invite removes nothing.
     const { data } = (await production('POST', '/organizations', { name: 'Next' })).json();
     const next = await inviteTo(production, `/organizations/${data.id}/invitations`, { email });
     expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
@@ -244,7 +244,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     await query('update identities set verified_by_word = false where id = any($1)', [[theirs.id, own.id]]);
     const set = { password: said.password };
     expect(outcomeOf(await key('PUT', `/identities/${theirs.id}/password`, set))).toBe('200');
-    await plantFactors(query, theirs.id); // whoever knows the password can enroll one
+    await plantFactors(query, theirs.id); // anyone who knows the password can enroll one
     const made = await inviteTo(production, path, { email: theirs.email });
     expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
     expect(outcomeOf(await accept(made.token))).toBe('200');
@@ -252,7 +252,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     const clientId = await newClient({ scope: account.productionScope });
     expect(await signInTo(api, clientId, theirs.email, said.password)).toBe('401');
     expect(await signInTo(api, clientId, theirs.email, password)).toBe('200');
-    // Of one whom they have set themselves, as somebody who looks after people, nobody else knows.
+    // Nobody else knows a password that the person, who manages people, has set.
     await key('POST', '/roles', { name: 'People', permission_keys: ['identity.manage'] });
     const [role] = (await key('GET', '/roles?q=People')).json().items;
     await key('POST', `/identities/${own.id}/role-assignments`, { role_id: role.id });
@@ -324,7 +324,7 @@ test('an invite to the directory adds nobody to an environment', async () => {
     ['identity.created', null],
     ['identity_invite.accepted', account.scope.environmentId],
   ]);
-  // Whoever is in the directory can be asked into an Environment, and joins with what they have.
+  // A person in the directory can be invited to an Environment, and joins with their password.
   const second = await inviteTo(key, path, { email: made.email });
   expect(await info(second.token)).toMatchObject({ asks_names: false, asks_password: false });
   expect(outcomeOf(await accept(second.token, { password: undefined }))).toBe('200');

@@ -170,7 +170,7 @@ test('a list is narrowed by status, environment and text, as of now', async () =
   };
   expect(await summaryOf(key)).toEqual(counts);
 
-  // The Account sees all Environments' invites, and can look at one.
+  // The Account shows the invites of all Environments, and each one.
   const portal = callsOf(api, account.accountSlug, await account.as('support'));
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const elsewhere = await inviteTo(production, path);
@@ -225,13 +225,13 @@ test('sent again it has another link and a whole life, also after its end; the o
     { action: 'identity_invite.expired', actor_type: 'system', is_domain_event: true },
     { action: 'identity_invite.resent', actor_type: 'api_key', is_domain_event: true },
   ]);
-  // Another one may have taken its place.
+  // Another invite may have replaced it.
   await key('POST', `${path}/${made.id}/revoke`);
   expect(outcomeOf(await key('POST', `${path}/${made.id}/resend`))).toBe('409 identity_invite.not_pending');
   expect(outcomeOf(await key('POST', `${path}/${made.id}/revoke`))).toBe('409 identity_invite.not_pending');
   expect(await infoOf(linkTokenOf(made.id, 2))).toBe('400 invite.link_invalid');
   const late = await inviteTo(key, path);
-  // By an operator, whose now() is finer than ours.
+  // Changed by an operator, whose now() is finer than ours.
   const finer = `update identity_invites set expires_at = $2::timestamptz - interval '7 microseconds' where id = $1`;
   await rowsOf(api, finer, [late.id, api.clock.now]);
   await inviteTo(key, path, { email: late.email });

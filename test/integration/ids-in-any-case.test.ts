@@ -6,7 +6,7 @@ import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import type { Sent } from '../support/operations/sent.js';
 
-/** RFC 9562 §4: UUIDs are read in upper case, too, and written in lower case. */
+/** RFC 9562 §4: UUIDs are accepted in upper case, too, and output in lower case. */
 
 let api: TestApi;
 let place: Place;
@@ -18,7 +18,7 @@ afterAll(() => api?.stop());
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** With every id in upper case that the operation names something by. */
+/** Returns an input with all its ids in upper case. */
 function inUpperCase({ ids }: Declared, sent: Sent): Sent {
   const upper = (value: unknown, at: string): unknown => {
     if (typeof value === 'string') return ids.includes(at) && uuid.test(value) ? value.toUpperCase() : value;

@@ -10,7 +10,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
 
-/** The program of `docs/importing.md`, as whoever copies it from there runs it. */
+/** The program of `docs/importing.md`, run as a reader copies it from there. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -18,7 +18,7 @@ let key: Record<string, string>;
 let folder: string;
 let server: Server;
 let origin: string;
-/** What becomes of the requests, by their numbers from 1. */
+/** What happens to a request, by its number from 1. */
 let fate: (request: number) => 'answered' | 'refused' | 'unanswered';
 let requests: number;
 let running: ChildProcess | undefined;
@@ -42,7 +42,7 @@ beforeAll(async () => {
     if (what === 'answered') {
       return response.writeHead(answer.statusCode, answer.headers as OutgoingHttpHeaders).end(answer.payload);
     }
-    running?.kill('SIGKILL'); // its work is done, and it never hears of that
+    running?.kill('SIGKILL'); // the request succeeds, and the program does not get the answer
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -62,7 +62,7 @@ beforeEach(() => {
 const pathOf = (name: string) => join(folder, name);
 const lines = async (name: string) => (await readFile(pathOf(name), 'utf8')).split('\n').filter(Boolean);
 
-/** @returns what it says at its end; null where it was killed */
+/** @returns its output at the end; null if it was killed */
 async function run(file: string): Promise<Record<string, number> | null> {
   const env = { ...process.env, NODE_OPTIONS: '', GATEHOUSE_URL: origin, GATEHOUSE_API_KEY: key['x-api-key'] };
   running = spawn(process.execPath, ['import.mjs', file], {
@@ -104,7 +104,7 @@ test(
     expect(await run('people.ndjson')).toBeNull();
     expect((await lines('people.ndjson.done')).length).toBeLessThan(10);
     fate = () => 'answered';
-    expect(await run('people.ndjson')).toMatchObject({ exists: 0 }); // whose answer was lost is answered as before
+    expect(await run('people.ndjson')).toMatchObject({ exists: 0 }); // a lost answer is the same again
     expect((await lines('people.ndjson.done')).map(Number).sort((a, b) => a - b)).toEqual([...Array(10).keys()]);
     const expected = emails.filter((email) => email !== emails[333]);
     expect(await made()).toEqual(expected.map((email) => ({ email, has: email === emails[120], events: 1 })));
@@ -115,7 +115,7 @@ test(
     await writeFile(pathOf('mended.ndjson'), JSON.stringify({ ...failed, email: emails[333] }));
     expect(await run('mended.ndjson')).toEqual({ created: 1, joined: 0, exists: 0, failed: 0 });
     requests = 0;
-    expect(await run('people.ndjson')).toEqual({ created: 0, joined: 0, exists: 0, failed: 0 }); // all of it is through
+    expect(await run('people.ndjson')).toEqual({ created: 0, joined: 0, exists: 0, failed: 0 }); // everything is imported
     expect(requests).toBe(0);
   },
   patience,

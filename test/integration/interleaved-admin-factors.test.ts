@@ -5,7 +5,9 @@ import { withFactors } from '../support/admin-mfa.js';
 import { counted, interleaved, unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
 
-/** Whatever happens to an administrator between their two factors: it comes to what one of the two orders would have come to. */
+/**
+ * Whatever happens to an administrator between their two factors at once, the outcome is that of one of the two orders.
+ */
 
 let auth: AdminAuth;
 beforeAll(async () => {
@@ -13,23 +15,23 @@ beforeAll(async () => {
 });
 afterAll(() => auth.close());
 
-/** Somebody who is asked for their second factor in two tabs. */
+/** A user who is asked for their second factor in two tabs. */
 interface Waiting {
   id: string;
   email: string;
   password: string;
-  /** Of the session in which they enrolled an app and a security key. */
+  /** The token of the session in which they enrolled an app and a security key. */
   token: string;
   factorId: string;
   code(): string;
   recoveryCode: string;
   challenges: string[];
   applicationId: string;
-  /** The choices of an Application that right answers came to, each good for one session. */
+  /** The selection tokens that right answers led to, each valid for one session. */
   selections: string[];
 }
 
-/** @param applications with more than one, a right answer comes to the choice between them */
+/** @param applications with more than one, a right answer leads to the choice between them */
 const make = (applications: number) => async (): Promise<Waiting> => {
   const { enrollTotp, enrollKey, challenge } = withFactors(auth);
   const person = await auth.addUser({ accounts: [applications] });
@@ -37,7 +39,7 @@ const make = (applications: number) => async (): Promise<Waiting> => {
   const { factor, code, recovery_codes: codes } = await enrollTotp(token);
   await enrollKey(token);
   const challenges = [await challenge(person), await challenge(person)];
-  auth.pass(1); // whatever happens now is later than what they have proved
+  auth.pass(1); // so that what happens now is later than their proof
   const applicationId = person.accounts[0]!.applications[0]!.id;
   const { id, email, password } = person;
   const secrets = { factorId: factor.id, code, recoveryCode: codes![0]!, challenges };
@@ -52,7 +54,7 @@ const answering = (tab: 0 | 1, kind: 'totp' | 'recovery-code') => async (person:
   const answer = await withFactors(auth).answer(kind, person.challenges[tab]!, code);
   const selection = answer.json().data?.selection_token;
   if (selection) person.selections.push(selection);
-  // What such an answer is worth is looked at in the end: sessions may have ended right after it, or right before theirs began.
+  // `left` checks what such an answer is worth: sessions may have ended right after it, or right before theirs began.
   return ['200', '401 null'].includes(cameOf(answer)) ? 'goes on' : cameOf(answer);
 };
 
@@ -92,7 +94,7 @@ async function left({ id, selections, applicationId }: Waiting) {
 type Happening = keyof typeof happenings;
 const named: Record<string, (person: Waiting) => Promise<string>> = happenings;
 
-/** What came to somebody that neither of the two orders comes to. */
+/** Returns outcomes that neither of the two orders leads to. */
 const unlike = (
   applications: number,
   pairs: readonly (readonly [Happening, Happening])[],

@@ -4,8 +4,8 @@ import { counted, interleaved, unlikeBothOrders } from '../support/interleaving.
 import { createRandom } from '../support/random.js';
 
 /**
- * Whatever happens to somebody between their two factors, or while they change those in their own account: it comes to what one of the
- * two orders would have come to.
+ * Whatever happens at once to a person between their two factors, or while they change factors in their own account,
+ * the outcome is that of one of the two orders.
  */
 
 let api: TestApi;
@@ -20,13 +20,13 @@ type Happening = keyof typeof people.happenings;
 const endsAll: Happening[] = ['deactivate', 'remove', 'changePassword'];
 const session = { isStepUp: true };
 
-/** What came to something that neither of the two orders comes to. */
+/** Returns outcomes that neither of the two orders leads to. */
 function unlike(waiting: Waiting, pairs: readonly (readonly [Happening, Happening])[], at: (of: number) => number) {
   const { make, ...rest } = people;
   return unlikeBothOrders(api.database.ownerUrl, { ...rest, make: () => make(waiting) }, pairs, at);
 }
 
-/** The same with the first of two stopped before each of its statements. */
+/** Like `unlike`, with the first of the two stopped before each of its statements. */
 async function unlikeAnywhere(waiting: Waiting, first: Happening, other: Happening) {
   const person = await people.make(waiting);
   const { statements } = await counted(() => people.happenings[first](person));

@@ -11,7 +11,7 @@ import { callsWith } from '../support/nodes.js';
 import { createRandom } from '../support/random.js';
 import { rowsOf } from '../support/rows.js';
 
-/** Whatever happens to an invite at the same moment: it comes to what one of the two orders would have come to. */
+/** Whatever happens to an invite at once, the outcome is that of one of the two orders. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -86,7 +86,7 @@ async function endUsers(): Promise<Kind> {
   };
 }
 
-/** What is left: the invite, what was told of it, the mails about it, and whether it let somebody in. */
+/** Returns what is left: the invite, its events and mails, and whether it let the person in. */
 async function left(table: string, { id, email }: Invited): Promise<object | undefined> {
   const [row] = await rowsOf(
     api,
@@ -99,7 +99,7 @@ async function left(table: string, { id, email }: Invited): Promise<object | und
      from ${table} where id = $1::uuid`,
     [id, email],
   );
-  // Which invite it is stands in the causes of its mails.
+  // The causes of its mails contain the invite's id.
   return JSON.parse(JSON.stringify(row).replaceAll(id, 'it'));
 }
 
@@ -111,7 +111,7 @@ test.each([
   const names = Object.keys(kind.happenings);
   const pairs = names.flatMap((first) => names.map((other) => [first, other] as const));
   const { below } = createRandom(42);
-  // Half of them before their last statement, which is the commit; the others before any.
+  // Half of them before the last statement, which is the commit; the others before any.
   const before = (statements: number) => (below(2) === 0 ? statements : 1 + below(statements));
   const rest = (invited: Invited) => left(table, invited);
   expect(await unlikeBothOrders(api.database.ownerUrl, { ...kind, left: rest }, pairs, before)).toEqual([]);

@@ -5,7 +5,7 @@ import { startOpenIdProvider } from '../support/openid-provider.js';
 import { createRandom } from '../support/random.js';
 import { plannedConnections } from '../support/sso.js';
 
-/** Whatever happens while somebody goes to an OpenID provider, comes back or leaves it: it comes to what one of the two orders would have come to. */
+/** Whatever happens at once while a person signs in or out at an OpenID provider, the outcome is that of one order. */
 
 const planned = plannedConnections(baseUrl, 100);
 let providers: OpenIdProviders;
@@ -26,7 +26,7 @@ type Happening = keyof typeof people.happenings;
 const known: Arriving = { by: 'organization', isKnown: true };
 const stranger: Arriving = { by: 'organization', isKnown: false };
 
-/** What came to something that neither of the two orders comes to, with the first of two stopped before each of its statements. */
+/** Returns outcomes that neither order leads to, with the first stopped before each of its statements. */
 async function unlikeAnywhere(arriving: Arriving, first: Happening, other: Happening) {
   const make = () => people.make(arriving);
   const person = await make();

@@ -5,7 +5,9 @@ import { counted, interleaved } from '../support/interleaving.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** Somebody comes to more at the very moment at which somebody else changes them: from then on, only those who may do that change them. */
+/**
+ * While one caller changes a person, the person gains permissions: then only callers with those may change the person.
+ */
 
 let api: TestApi;
 let places: Record<'development' | 'production', Place>;
@@ -25,7 +27,7 @@ interface Changing {
 interface Inviting {
   place: Place;
   path?: string;
-  /** What they are given once they are in: an invite that offers it would count from the beginning. */
+  /** What they get once they are in: an invite that offered it would count from the start. */
   given?: { role_id: string };
 }
 interface Changed {
@@ -35,7 +37,7 @@ interface Changed {
 }
 
 /**
- * Of whom a key for tests says everything, until they follow the link that was mailed to them.
+ * Creates a person whose data comes from a key for tests, until they follow the link that was mailed to them.
  */
 async function somebody(
   { method, path, body, key = places.development.headers.key }: Changing,
@@ -70,7 +72,7 @@ async function somebody(
   };
 }
 
-/** Stops the change before each of its statements, and has the invite be accepted then. @returns what the change came to */
+/** Stops the change before each of its statements while the invite is accepted. @returns the change's outcomes */
 async function acceptedMeanwhile(...of: Parameters<typeof somebody>): Promise<string[]> {
   const alone = await somebody(...of);
   const { statements } = await counted(alone.change);

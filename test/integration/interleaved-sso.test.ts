@@ -3,7 +3,7 @@ import { type Arriving, newInterleavedSso } from '../support/interleaved/sso.js'
 import { unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
 
-/** Whatever happens to somebody while they come back from their identity provider: it comes to what one of the two orders would have come to. */
+/** Whatever happens at once to a person who returns from their identity provider, the outcome is that of one order. */
 
 let api: TestApi;
 let people: Awaited<ReturnType<typeof newInterleavedSso>>;

@@ -3,7 +3,7 @@ import { broken } from '../support/invariants/index.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** The rules that rows keep, which the run of the faults asks at its end (docs/faults.md): each notices what breaks it. */
+/** The rules for rows that the faults run checks at its end (docs/faults.md): each notices what breaks it. */
 
 let api: TestApi;
 let place: Place;

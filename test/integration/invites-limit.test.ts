@@ -5,7 +5,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { type Call, callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
 
-/** Whoever invites chooses whose mailbox it is: so many mails of invites reach one in an hour, whoever sends them. */
+/** The inviter chooses the mailbox: it receives a limited number of invite mails an hour, whoever sends them. */
 let api: TestApi;
 let account: TestAccount;
 let owner: Call;
@@ -30,7 +30,7 @@ test('an Account sends five in an hour to an address, however it is written and 
   const email = `ivo.${randomUUID()}@example.com`;
   const { id } = (await inviting(owner, email)).json().data;
   const path = `/administrator-invites/${id}`;
-  // What is refused is no mail.
+  // A refused invite sends no mail.
   for (let i = 0; i < 6; i++)
     expect(outcomeOf(await inviting(owner, email))).toBe('409 administrator_invite.already_pending');
   for (let i = 0; i < 3; i++) expect(outcomeOf(await owner('POST', `${path}/resend`))).toBe('200');
@@ -47,7 +47,7 @@ test('an Account sends five in an hour to an address, however it is written and 
   const retryAfter = Number(answers[0]?.headers['retry-after']);
   expect(retryAfter).toBeGreaterThan(3_500);
   expect(await mailsTo(account.scope.accountId)).toHaveLength(5);
-  // Revoked and made anew, it is another one to the same mailbox.
+  // Revoked and created again, it is another mail to the same mailbox.
   expect(outcomeOf(await owner('POST', `${path}/revoke`))).toBe('200');
   expect(outcomeOf(await inviting(owner, email))).toBe(refused);
   expect(outcomeOf(await inviting(owner, `mia.${randomUUID()}@example.com`))).toBe('201');

@@ -9,11 +9,11 @@ import { checksumsOf } from '../support/operations/rows.js';
 import type { Sent } from '../support/operations/sent.js';
 
 /**
- * Two Accounts, two Environments each, every one with one of everything. From one of them every operation is tried with every
- * id of the others.
+ * Two Accounts with two Environments each, every one with one of everything. From one Environment every operation is
+ * tried with every id of the others.
  */
 
-/** These have no id that the caller has a right to: what they take is proved by a token, in the tests named. */
+/** These take no id that the caller has a permission for: a token proves their input, in the tests named. */
 const byToken: Record<string, string> = {
   login: 'admin-auth-login.test.ts',
   selectApplication: 'admin-auth-login.test.ts',
@@ -25,12 +25,12 @@ const byToken: Record<string, string> = {
 
 let api: TestApi;
 let operations: Declared[];
-/** In which the callers have every right. */
+/** The Environment in which the callers have every permission. */
 let home: Filled;
 /** The other Environment of the Account, and one of another Account. */
 let sister: Filled;
 let stranger: Filled;
-/** What the lists of `home` said before anything else was there. */
+/** What the lists of `home` contained before anything else existed. */
 const alone = new Map<string, string>();
 
 interface Filled {
@@ -71,7 +71,7 @@ function callersOf({ surface, url }: Declared): CallerKind[] {
   return ['key', 'identity'];
 }
 
-/** With what `home` has, but for one of the ids: the nth is another. */
+/** Builds an input from what `home` has, except for the nth id, which is another's. */
 async function sentWith(declared: Declared, unique: string, nth = -1, other: (kind: Kind) => string = unknownOf) {
   const named: { kind: Kind; id: string }[] = [];
   const given: Given = {
@@ -100,12 +100,12 @@ test('every id of every operation is one that this test puts a foreign one in th
   expect(unnamed).toEqual([]);
 });
 
-/** Pages that are the same for everybody, and the one thing that somebody has who has no Account yet. */
+/** Pages that are the same for everybody, and the parked intent of a person without an Account. */
 const namesNobody = /Page$|^readParkedAccount$/;
-/** Its cursor moves on with all that the server does; `changes.test.ts` has it apart from others. */
+/** Its cursor advances with all changes of the server; `changes.test.ts` tests its isolation. */
 const movesOn = /listChanges$/i;
 
-/** Lists, summaries and everything else that is read, as it is answered; without when somebody was last seen. */
+/** Reads lists, summaries and everything else, as answered, without the times at which people were last seen. */
 async function* read(which: (operation: Declared) => boolean): AsyncGenerator<[string, string]> {
   for (const declared of operations.filter((one) => one.method === 'GET' && which(one))) {
     if (namesNobody.test(declared.name) || movesOn.test(declared.name)) continue;
@@ -131,7 +131,7 @@ test('lists, counts and details are the same, whoever else there is', async () =
   expect(alone.size).toBeGreaterThan(80);
 });
 
-/** All that may differ between two answers that say the same. */
+/** Returns an answer without all that may differ between two equal ones. */
 function told({ statusCode, body }: LightMyRequestResponse, id: string): string {
   const same = body.replaceAll(id, '<id>').replace(/"(timestamp|path)":"[^"]*"/g, '');
   return `${statusCode} ${same}`;
