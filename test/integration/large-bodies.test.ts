@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { until } from '../support/until.js';
 
-/** What is large, or odd, on the wire before anything of ours reads it. */
+/** Large or odd requests, which the frame refuses before any handler of ours reads them. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -34,7 +34,7 @@ function open(text: string): Socket {
   return socket;
 }
 
-/** The status line, and the code of a refusal. */
+/** Returns the status line, and the code of a refusal. */
 async function said(socket: Socket): Promise<string> {
   const [piece] = await once(socket, 'data');
   return [/^HTTP\/1\.1 (\d+)/.exec(piece)?.[1], /"code":"([^"]+)"/.exec(piece)?.[1]].filter(Boolean).join(' ');
@@ -53,7 +53,7 @@ test('bodies of several megabytes are read in turns, and others at once', async 
   const small = open(bulk(2));
   small.write('{}');
   expect(await said(small)).toBe('400 validation.failed');
-  expect(await said(third)).toBe('503 service.unavailable'); // before anything of it is read
+  expect(await said(third)).toBe('503 service.unavailable'); // before any of it is read
   for (const socket of large) socket.destroy();
   await until('whoever leaves gives their turn back', () => largeBodies.line().running === 0);
 });
@@ -62,7 +62,7 @@ test('a large body that comes slowly has one turn, so that two of them do not wa
   const body = '{"identities":[]}'.padEnd(2_000_000);
   const slow = [open(bulk(body.length)), open(bulk(body.length))];
   await until('both have their turns', () => api.services.largeBodies.line().running === 2);
-  await sleep(1_100); // until their callers are proved again
+  await sleep(1_100); // until their callers are authenticated again
   for (const socket of slow) socket.write(body);
   expect(await Promise.all(slow.map(said))).toEqual(['400 validation.failed', '400 validation.failed']);
 });

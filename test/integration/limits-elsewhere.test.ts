@@ -7,7 +7,10 @@ import { examples } from '../support/operations/examples-account.js';
 import { type Kind, kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** Every operation of the Portal, by administrators who may do everything, but elsewhere: what is outside of their limits is not there (contract §6). */
+/**
+ * Every Portal operation by administrators with all capabilities limited to another place: nothing outside exists for
+ * them (contract §6).
+ */
 
 let api: TestApi;
 let place: Place;
@@ -21,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** What it names is made once, since nobody gets as far as to change it. */
+/** Creates the objects of an input once, since no operation gets as far as changing them. */
 const given = (): Given => ({
   place,
   unique: newUnique(),
@@ -35,7 +38,7 @@ const given = (): Given => ({
 const levelOf = ({ url }: Declared) =>
   url.includes('{envSlug}') ? 'environment' : url.includes('{appSlug}') ? 'application' : 'account';
 
-/** What each of some operations comes to: its status, or that of the first refusal of a bulk request. */
+/** Returns each operation's outcome: its status, or that of a bulk request's first refusal. */
 async function outcomes(which: readonly Declared[], limits: object): Promise<Map<string, string>> {
   const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
   const payload = { name: newUnique(), capabilities };
@@ -54,7 +57,7 @@ async function outcomes(which: readonly Declared[], limits: object): Promise<Map
 const named = (found: Map<string, string>, ...expected: string[]) =>
   [...found].filter(([, outcome]) => !expected.includes(outcome)).map(([name, outcome]) => `${name}: ${outcome}`);
 
-/** What shows a caller's own part, or nothing, and what says who they are. */
+/** Operations that show the caller's own part, or nothing, or who the caller is. */
 const ofOwnPart = ['listApplications', 'listAuditLog', 'exportAuditLog', 'listIdentityAuditLog', 'getMe'];
 
 test('in another application: the account is out of bounds, and the application and all that is in it are not there', async () => {
@@ -71,12 +74,12 @@ test('in another application: the account is out of bounds, and the application 
   expect(named(new Map(others), '403')).toEqual([]);
 });
 
-/** The tree as far as it is theirs, the roles that they may give there, and the Environment that it stands in. */
+/** The visible part of the tree, the roles that can be assigned there, and its Environment. */
 const ofNodes = [
   ...['getEnvironment', 'listNodes', 'getNodeTree', 'getNodeTypeSchema', 'listOrganizations'],
   ...['listRoles', 'getRole', 'getRolePermissions', 'listAuditLogs', 'exportAuditLogs'],
 ];
-/** What is done at nodes, to people who are there, or read of them. */
+/** Operations at nodes, on people there, or that read those. */
 const isAtNodes = ({ example, url }: Declared) =>
   /\/nodes\/|\/organizations\/\{id\}|role-assignments/.test(url) ||
   ['createNode', 'createOrganization', 'getAuditLog'].includes(example);

@@ -6,7 +6,7 @@ import { counted, interleaved } from '../support/interleaving.js';
 import { callsWith, newNode } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
 
-/** Limits of roles name what there is, also where it is deleted while they are given: they could not be sent back otherwise. */
+/** Limits of roles only name what exists, even if it is deleted while they are assigned: they must stay valid input. */
 
 let api: TestApi;
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Somebody who may have a role at a node, and holds another one there already. */
+/** Creates a person who may get a role at one node, and holds another one there. */
 async function setUp() {
   const account = await newAccount(api);
   const headers = await account.as('owner');
@@ -34,7 +34,7 @@ async function setUp() {
     third,
     give: (node_ids: string[]) =>
       members('PATCH', path, { roles: [held, { role_id: roles.viewer, limits: { node_ids } }] }),
-    /** As the answers have them, so that what was shown can be sent back with one more. */
+    /** In the form of the answers, so that they can be sent back with one more. */
     limits: async (): Promise<string[][]> =>
       (await members('GET', path))
         .json()

@@ -4,7 +4,7 @@ import { newAccount, send, startApi, type TestAccount, type TestApi } from '../s
 import { nextOf, walk } from '../support/operations/walks.js';
 import { rowsOf } from '../support/rows.js';
 
-/** A list that is gone through while others change it. That every list can be is told by every-operation.test.ts. */
+/** Walks through a list while others change it. every-operation.test.ts checks that every list can be walked. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -41,7 +41,7 @@ describe.each(['asc', 'desc'])('%s', (order) => {
       const page: string[] = answer.json().items.map(({ id }: { id: string }) => id);
       met.push(...page);
       place = nextOf(answer);
-      // The one that the cursor is made of, and the one before.
+      // The row that the cursor is made from, and the one before.
       for (const id of page.slice(-2)) {
         gone.add(id);
         await remove(id);

@@ -6,20 +6,20 @@ import { newPlaces, type Place } from '../support/operations/place.js';
 import type { Sent } from '../support/operations/sent.js';
 import { walk } from '../support/operations/walks.js';
 
-/** Every list that an operation adds something to, gone through while items come and go (docs/decisions/0082). */
+/** Walks through every list to which an operation adds something, while items come and go (docs/decisions/0082). */
 
 let api: TestApi;
 let place: Place;
 let declared: Declared[];
 beforeAll(async () => {
   api = await startApi();
-  Object.defineProperty(api.clock, 'now', { get: () => new Date() }); // each item at its own moment
+  Object.defineProperty(api.clock, 'now', { get: () => new Date() }); // each item has its own time
   place = (await newPlaces(api)).development;
   declared = await everyOperation(api.app);
 });
 afterAll(() => api?.stop());
 
-/** What is made by something else than a POST to the list. */
+/** Lists whose items another operation than a POST to the list creates. */
 const madeBy: Record<string, string> = {
   listDirectory: 'createIdentity',
   listIdentitiesWithRoles: 'createIdentity',
@@ -27,9 +27,9 @@ const madeBy: Record<string, string> = {
   listAuditLogs: 'createIdentityInvite',
   listAuditLog: 'createIdentityInvite',
 };
-/** The key that the test itself calls with is in it; an Application is deleted by its slug. */
+/** The first contains the key that the test calls with; an Application is deleted by its slug. */
 const keepsAll = new Set(['listApiKeys', 'listApplications']);
-/** An organization has one, and the example is of an organization's. */
+/** An organization has only one connection, and the example is an organization's. */
 const hasOne = new Set(['listSsoConnections']);
 
 let removals = 0;
@@ -64,7 +64,7 @@ function changing(): Changing[] {
   });
 }
 
-/** @returns what is wrong with a walk, between whose pages the last item that was shown is deleted and another one is made */
+/** @returns what is wrong with a walk; between pages the last shown item is deleted and another one is created */
 async function problemOf({ list, adds, removes }: Changing, order: 'asc' | 'desc'): Promise<string | null> {
   const { path, query = {} } = list.example in madeBy ? ({} as Sent) : await sentTo(list);
   const add = async () => {
@@ -98,7 +98,7 @@ async function problemOf({ list, adds, removes }: Changing, order: 'asc' | 'desc
     await add();
     return answer;
   };
-  const take = String(Math.min(100, Math.max(5, Math.ceil(before.length / 3)))); // more than come meanwhile: it has an end
+  const take = String(Math.min(100, Math.max(5, Math.ceil(before.length / 3)))); // more than are added meanwhile, so that the walk ends
   const met = ((await walk(askAndChange, { ...byAge, take })) as Item[]).map(idOf);
   removals += gone.size;
   const missed = before.map(idOf).filter((id) => !met.includes(id) && !gone.has(id));

@@ -84,7 +84,7 @@ process.once('message', () => { log.info('again'); process.disconnect(); });
     env: { ...process.env, LINES: lines },
   });
   const [took] = await once(child, 'message');
-  expect(took).toBeLessThan(2_500); // by itself each line would have waited as long as the first
+  expect(took).toBeLessThan(2_500); // otherwise each line would have waited as long as the first
   await new Promise((resolve) => setTimeout(resolve, 4_000));
   child.send('read');
   const said = Buffer.concat(await (child.stdout as Readable).toArray())

@@ -15,7 +15,7 @@ afterAll(() => world.close());
 
 const attempts = ({ enabled = true } = {}) => createAttempts({ db: world.db, enabled, now: world.now });
 let networks = 0;
-/** Somebody who tries, from a network where nobody else is. */
+/** Returns a person who tries to sign in from a network of their own. */
 const newcomer = (email = `${uuidv7()}@example.com`) => ({
   accountId: environment.accountId,
   email,
@@ -48,14 +48,14 @@ test('ten in fifteen minutes count for an address, however it is written and whe
   expect(closed.getTime() - at.getTime()).toBeGreaterThan(minutes(14));
   expect(closed.getTime() - at.getTime()).toBeLessThanOrEqual(minutes(15));
   await new Promise((resolve) => setTimeout(resolve, 20));
-  expect(await closedUntil(ana)).toEqual(closed); // whoever looks twice sees the same
+  expect(await closedUntil(ana)).toEqual(closed); // a second look does not change it
   const elsewhere = newcomer(ana.email.toUpperCase());
   await expect(begin(elsewhere)).rejects.toMatchObject({
     code: 'rate_limit.exceeded',
     options: { retryAfter: expect.any(Number), limit: { name: 'sign-in-address', points: 10, windowSeconds: 900 } },
   });
   await begin({ ...ana, email: `other-${ana.email}` });
-  await begin({ ...ana, accountId: uuidv7() }); // somebody else's Account has another password of theirs
+  await begin({ ...ana, accountId: uuidv7() }); // the person has another password in another Account
 });
 
 test('what PostgreSQL takes for one address counts as one, whatever letters it is written in', async () => {
@@ -173,7 +173,7 @@ test('it locks in every Environment that they are a member of, wherever it was; 
   const [blog, ended] = [await newOther(world, environment), await newOther(world, environment)];
   const { id, email } = await environment.newIdentity();
   for (const other of [blog, ended]) await other.join(id);
-  // One that is being removed is nobody's, and hears of nothing.
+  // An Environment that is being removed has no owner, and records nothing.
   await world.query('update environments set account_id = null, application_id = null where id = $1', [
     ended.environmentId,
   ]);

@@ -7,7 +7,7 @@ import { newPlaces, type Place } from '../support/operations/place.js';
 import { newDirectory } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
 
-/** What a request has looked up goes before it is written down: it is answered as if it had come a moment later. */
+/** What a request has looked up is deleted before it writes: its answer is that of a request a moment later. */
 
 let api: TestApi;
 let place: Place;
@@ -121,7 +121,7 @@ test('a group that is made while its organization is deleted is told to be delet
     const expected = made === 201 ? ['scim_group.created', 'scim_group.deleted'] : [];
     expect([at, made, removed, (await told()).map(({ action }) => action)]).toEqual([at, made, '204', expected]);
   }
-  expect([...came].sort()).toEqual([201, 401, 404]); // the token has gone with it, or the organization after that was looked at
+  expect([...came].sort()).toEqual([201, 401, 404]); // the token was deleted with it, or the organization after the token was checked
 });
 
 test('a permission that is removed meanwhile is unknown to who has a role hold it', async () => {
@@ -138,7 +138,7 @@ test('a permission that is removed meanwhile is unknown to who has a role hold i
   expect(await whenGone('permissions', then.id, put)).toBe('400 validation.failed');
 });
 
-/** Ended with the Environment, each of them: one that is made meanwhile would go on. */
+/** The Environment's end ends each of these: one that was created meanwhile would survive. */
 test.each([
   ['an API key', 'api_key.created', { inPlace: '/api-keys' }, () => ({ name: 'Late', access_mode: 'full' })],
   ['a webhook', 'webhook.created', { inPlace: '/webhooks' }, () => ({ url: 'https://a.example', event_types: ['*'] })],
@@ -195,13 +195,13 @@ test.each([
 );
 
 describe('what is done is answered as done, whatever comes before the answer', () => {
-  /** Stops it before its last statement, and has somebody be removed there. @returns what both came to */
+  /** Stops a request before its last statement, and removes a person there. @returns the outcomes of both */
   async function removedAtTheEnd(
     make: () => Promise<string>,
     work: (id: string) => Promise<string>,
     remove: (id: string) => Promise<string>,
   ) {
-    await work(await make()); // what is looked up once and kept is looked up here
+    await work(await make()); // fills caches beforehand
     const alone = await make();
     const { statements } = await counted(() => work(alone));
     const id = await make();

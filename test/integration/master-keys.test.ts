@@ -10,7 +10,7 @@ import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from '../supp
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** What `reencrypt` encrypts anew. Whatever else is sealed runs out by itself, and is counted (`neededFor`). */
+/** What `reencrypt` encrypts anew. Everything else that is sealed expires by itself, and is counted (`neededFor`). */
 const resealed = [
   'mfa_factors.secret',
   'signing_keys.private_key_sealed',
@@ -22,7 +22,7 @@ const resealed = [
   'webhooks.secret',
 ];
 
-const old = `test:${Buffer.alloc(32, 7).toString('base64')}`; // the one of `startApi`
+const old = `test:${Buffer.alloc(32, 7).toString('base64')}`; // the key of `startApi`
 const common = { baseUrl: 'https://id.example.com', signingKeyBits: 2048 };
 const fresh = `fresh:${randomBytes(32).toString('base64')}`;
 
@@ -38,14 +38,14 @@ afterAll(async () => {
   await api?.stop();
 });
 
-/** Another process on the same database. */
+/** Starts another process on the same database. */
 async function processWith(masterKeys: string): Promise<TestApi> {
   const other = await startApi({ MASTER_KEYS: masterKeys }, undefined, api.database);
   others.push(other);
   return other;
 }
 
-/** Columns with anything in them that the key of that id has sealed. */
+/** Returns the columns that contain anything sealed by the key of that id. */
 async function sealedWith(id: string): Promise<string[]> {
   const columns = await rowsAsOwner<{ name: string; look: string }>(
     api.database.ownerUrl,
@@ -70,7 +70,7 @@ test('whatever is sealed is encrypted anew, or counted until it has run out: eve
      where table_schema = 'public' and column_name ~ 'sealed|key_id$' and column_name <> 'api_key_id'`,
   );
   const known = [...resealed, ...neededFor.map(({ table, column }) => `${table}.${column}`)];
-  const fromOutside = ['refresh_tokens.successor_key_id']; // for the ten seconds in which a spent one is answered
+  const fromOutside = ['refresh_tokens.successor_key_id']; // for the ten seconds in which a used one is answered
   expect(columns.map(({ name }) => name).filter((name) => ![...known, ...fromOutside].includes(name))).toEqual([]);
 });
 
@@ -84,7 +84,7 @@ test('a master key is replaced while the service is at work, and the old one can
     expect.arrayContaining(['mfa_factors.secret', 'sso_connections.oidc_client_secret_sealed', 'webhooks.secret']),
   );
 
-  // Both keys everywhere, at first the new one behind the old one, then in front of it.
+  // Both keys in all processes: first the new one after the old one, then before it.
   const [before, behind] = [await processWith(`${old},${fresh}`), await processWith(`${fresh},${old}`)];
   const asked: number[] = [];
   let isOver = false;
@@ -148,7 +148,7 @@ test('what is kept of a request is no fast hash of its password, and its retry i
   expect(await put(next)).toEqual([200, 'true']);
   const other = { password: 'a loud morning by the lake' };
   expect([(await put(api, other))[0], (await put(next, other))[0]]).toEqual([400, 400]);
-  // What the release before has kept counts for the rest of its day.
+  // Answers that the previous release stored stay valid for the rest of their day.
   const before = 'update idempotent_requests set request_hash = $1, request_key_id = null where key = $2';
   await rowsAsOwner(api.database.ownerUrl, before, [plain, 'a-password']);
   expect(await put(next)).toEqual([200, 'true']);
@@ -178,7 +178,7 @@ describe('a process does not start with other master keys than those of its data
     const at = { db: mine.db, now: () => new Date() };
     const ordered = async () => {
       expect(await refusal(parseMasterKeys(`${old},${fresh}`), mine)).toBe(null);
-      expect(await refusal(parseMasterKeys(`${old},${another}`), mine)).toBe(null); // nothing is encrypted with it
+      expect(await refusal(parseMasterKeys(`${old},${another}`), mine)).toBe(null); // it has encrypted nothing
       expect(await refusal(parseMasterKeys(`${fresh},${old}`), mine)).toBe(null);
       expect(await refusal(parseMasterKeys(`${old},${another}`), mine)).toMatch(words);
       expect(await refusal(parseMasterKeys(`${another},${old}`), mine)).toMatch(words);

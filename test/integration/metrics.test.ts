@@ -166,7 +166,7 @@ describe('what a process shows', () => {
 
   test('is all that dashboard and alerts ask for', async () => {
     const names = new Set(namesShown(shown));
-    const asked = (await namesWatched()).filter((name) => !name.startsWith('temporal_')); // test/workflows/worker-process
+    const asked = (await namesWatched()).filter((name) => !name.startsWith('temporal_')); // test/workflows/worker-process tests those
     expect(asked.length).toBeGreaterThan(20);
     expect(asked.filter((name) => !names.has(name))).toEqual([]);
   });
@@ -180,7 +180,7 @@ describe('what a process shows', () => {
 
   test('has the labels that the reference says, and dashboard and alerts go by no others', async () => {
     const reference = await readFile(join(projectRoot, 'docs/metrics.md'), 'utf8');
-    // As `kind`, `state`: `running`, `waiting`; `method`: the values of a label are behind its colon.
+    // In `kind`, `state`: `running`, `waiting`; `method`, a label's values follow its colon.
     const labelsIn = (cell: string) =>
       cell.split(';').flatMap((part) => [...(part.split(':')[0] as string).matchAll(/`(\w+)`/g)].map(([, one]) => one));
     const cells = [...reference.matchAll(/^\| `(gatehouse_\w+)` \| ([^|]+) \|/gm)];

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => provider.close());
 
-/** Somebody with an authenticator app, and a browser that has shown the password. */
+/** Creates a person with an authenticator app, and a browser that has sent the password. */
 async function newChallenge(settings: Partial<EnvironmentSettings> = {}, more: Record<string, string> = {}) {
   const environment = await provider.newEnvironment(settings);
   const client = await environment.newClient();
@@ -44,7 +44,7 @@ test('the page asks for the code of the app, without asking the authenticator, a
   expect(page.body).toMatch(/name="choice" value="email_otp">Code by email/);
   expect(page.body).toMatch(/name="choice" value="recovery_code">Recovery code/);
   expect(page.body).toContain('Do not ask again in this browser for 30 days');
-  // Its one script keeps a second click back.
+  // Its only script suppresses a second click.
   expect(page.headers['content-security-policy']).not.toContain('connect-src');
   expect(page.body.match(/<script /g)).toHaveLength(1);
   expect(page.cookies.map(({ name }) => name)).toEqual([]);
@@ -90,7 +90,7 @@ test('each page that answers a form is kept for whoever goes back to it; those t
     await browser.submit(page, { factor: 'email_otp' }),
   ];
   expect(pages.map(cacheOf)).toEqual([kept, kept, kept]);
-  expect(cacheOf(await browser.submit(page, { challenge_token: 'x'.repeat(43) }))).toBe(kept); // it has expired
+  expect(cacheOf(await browser.submit(page, { challenge_token: 'x'.repeat(43) }))).toBe(kept); // the sign-in has expired
 });
 
 test('the right code ends at the client, and is an audit row', async () => {
@@ -105,7 +105,7 @@ test('the right code ends at the client, and is an audit row', async () => {
 
 test.each([-2, -1, 0, 1, 2])('a code of %d steps from now', async (steps) => {
   const { page, browser, totp } = await newChallenge();
-  provider.wait(60_000); // so that even two steps ago is after the one that enrolled it
+  provider.wait(60_000); // so that even two steps back is after the code that enrolled it
   const code = totpCode(totp.secret, new Date(provider.now().getTime() + steps * 30_000));
   const answer = await browser.submit(page, { code });
   if (Math.abs(steps) <= 1) expect(codeIn(answer)).toMatch(/./);
@@ -174,7 +174,7 @@ test('choosing another factor shows it, and is no try', async () => {
   expect(mail.body).toContain('<form method="post" action="/oauth/mfa/email-otp/send">');
   expect((await browser.submit(page, { factor: 'webauthn' })).body).toContain(
     'Enter the code from your authenticator app',
-  ); // has none
+  ); // has no factor
   expect(alertOf(recovery)).toBeNull();
   expect(await eventsOf(ana.id)).toEqual([]);
 });
@@ -302,7 +302,7 @@ test('a code that was mailed late works for as long as its mail says; half an ho
   codeIn(await slow.browser.submit(last, { code }));
 });
 
-/** Asks for a code on a page that does not offer one. */
+/** Requests a code on a page that does not offer one. */
 async function askForCode({ page, browser }: Pick<Awaited<ReturnType<typeof newChallenge>>, 'page' | 'browser'>) {
   const names = ['challenge_token', 'client_id', 'response_type', 'scope', 'code_challenge', 'code_challenge_method'];
   const answer = await browser.post('/oauth/mfa/email-otp/send', {
@@ -375,14 +375,14 @@ test('an expired or unknown challenge, or one that is complete in another browse
     expect(new URL(again, 'http://x').searchParams.get('state')).toBe('the state');
     expect((await provider.browser().get(again)).body).toContain('name="password"');
   }
-  // What was forged into the form gets no link.
+  // A forged parameter in the form gets no link.
   const forged = await expired.browser.submit(expired.page, { redirect_uri: 'https://evil.example/' });
   expect(forged.statusCode).toBe(400);
   expect(forged.body).not.toContain('href="/oauth/authorize');
 });
 
 describe('a form that is sent twice', () => {
-  /** By another tab of the same browser: with the cookies of before. */
+  /** Posts as another tab of the same browser does: with the same cookies. */
   const atOnce = async (
     browser: ReturnType<typeof provider.browser>,
     page: Awaited<ReturnType<typeof browser.get>>,

@@ -7,7 +7,7 @@ import { accountUrl, follow, openAccount, send } from '../support/account.js';
 import { codeIn, passwordStep, totpCode } from '../support/mfa.js';
 import { type Browser, locationOf, newProvider, type TestProvider } from '../support/oauth.js';
 
-/** Forms of enrollments that come twice, as at a double click: the browser shows what comes back for the second. */
+/** Enrollment forms that are sent twice, as by a double click: the browser shows the second answer. */
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
@@ -31,7 +31,7 @@ async function newPlace(settings: Partial<EnvironmentSettings>) {
   };
 }
 
-/** In the middle of a sign-in: the page that asks for a first code, and how that is sent. */
+/** Returns the page in a sign-in that asks for a first code, and how to send the code. */
 async function signingIn(kind: 'totp' | 'email_otp') {
   const place = await newPlace({ mfaPolicy: 'required' });
   const { browser, client, ana } = place;
@@ -42,7 +42,7 @@ async function signingIn(kind: 'totp' | 'email_otp') {
   return { ...place, asked, submit: (from: Browser = browser) => from.submit(asked, { code }) };
 }
 
-/** On the own account. */
+/** Does the same in the own account. */
 async function inAccount(kind: 'totp' | 'email_otp') {
   const place = await newPlace({ mfaPolicy: 'optional' });
   const { browser, client, ana } = place;

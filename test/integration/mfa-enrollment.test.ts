@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => provider.close());
 
-/** Somebody without a factor, where one is required, after the password. */
+/** Signs in a person without a factor, where one is required, by password. */
 async function newArrival(settings: Partial<EnvironmentSettings> = {}, more: Record<string, string> = {}) {
   const environment = await provider.newEnvironment({ mfaPolicy: 'required', mfaGracePeriodDays: 7, ...settings });
   const client = await environment.newClient();
@@ -52,7 +52,7 @@ test('the page offers the factors and names the deadline; "Later" signs in with 
     expect(page.body).toContain(`name="factor" value="${factor}"`);
   const code = codeIn(await browser.submit(page, { choice: 'later' }));
   expect(await accessOf(client, code, verifier)).toMatchObject({ amr: ['pwd'], acr: 'urn:gatehouse:aal1' });
-  const again = await browser.submit(page, { choice: 'later' }); // once: by the session, from then on
+  const again = await browser.submit(page, { choice: 'later' }); // postponed once: the session goes on
   expect(again.cookies).toEqual([]);
   codeIn(await browser.get(String(again.headers.location)));
 });
@@ -62,7 +62,7 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
   const totp = await browser.submit(page, { factor: 'totp' });
   expect(totp.body).toMatch(/<div class="qr" role="img" aria-label="QR code for your authenticator app"><svg /);
   expect(totp.headers['content-security-policy']).toContain('img-src data:;');
-  // What one may go back to is kept by the browser, but no secret is.
+  // The browser may cache pages to go back to, but no secret.
   expect([page, totp].map(({ headers }) => headers['cache-control'])).toEqual([
     'private, max-age=0, must-revalidate',
     'no-store',
@@ -76,7 +76,7 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
   const wrong = await browser.submit(totp, { code: '000000' });
   expect(alertOf(wrong)).toMatch(/That code is not right/);
   expect(wrong.headers['cache-control']).toBe('no-store');
-  expect(keyOn(wrong)).toBe(secret); // still the one that is in the app
+  expect(keyOn(wrong)).toBe(secret); // still the secret in the app
   expect(await factorsOf(ana.id)).toEqual([]);
 
   const confirmed = await browser.submit(wrong, { code: totpCode(secret, provider.now()) });
@@ -92,9 +92,9 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
   expect(again.body).toContain('Your recovery codes were shown already');
   expect(again.body).not.toContain(shown[0]);
 
-  expect(hidden(again, 'enrollment_token')).toMatch(/./); // it goes on from there as well
+  expect(hidden(again, 'enrollment_token')).toMatch(/./); // the sign-in continues from there too
   const done = await browser.submit(codes, {});
-  // Who goes back to it afterwards goes on as who is signed in, or to the account, where new ones are made.
+  // A person who goes back to it later continues signed in, or in the account, where new codes can be made.
   const over = await browser.get(codesUrl);
   expect(over.body).toContain('Your recovery codes were shown already');
   expect(over.body).not.toContain('<form');
@@ -108,7 +108,7 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
     amr: ['pwd', 'otp', 'mfa'],
     acr: 'urn:gatehouse:aal2',
   });
-  const twice = await browser.submit(codes, {}); // by the session, from then on
+  const twice = await browser.submit(codes, {}); // by the session
   expect(twice.cookies).toEqual([]);
   codeIn(await browser.get(String(twice.headers.location)));
   expect((await provider.browser().submit(codes, {})).statusCode).toBe(400);
@@ -173,7 +173,7 @@ test('the link to the recovery codes is of the browser that enrolled: any other 
   const link = `/oauth/mfa-enroll-codes${locationOf(enrolled).search}`;
 
   const stranger = provider.browser();
-  await newTab(stranger); // one that has enrolled something itself, too
+  await newTab(stranger); // which has enrolled a factor as well
   for (const other of [provider.browser(), stranger]) {
     const shown = await other.get(link);
     expect([shown.statusCode, shown.body]).toEqual([400, expect.stringContaining('In diesem Browser')]);
@@ -186,18 +186,18 @@ test('the link to the recovery codes is of the browser that enrolled: any other 
     ]);
   }
 
-  const codes = await browser.get(link); // which nobody has used up
+  const codes = await browser.get(link); // the codes were not shown yet
   expect([...codes.body.matchAll(/<li>([^<]*)<\/li>/g)]).toHaveLength(10);
   const carried = await stranger.submit(codes, {});
   expect([carried.statusCode, carried.cookies]).toEqual([400, []]);
   const { codes_token: _, ...bare } = Object.fromEntries(new URLSearchParams(locationOf(enrolled).search));
   const tokenAlone = { ...bare, enrollment_token: hidden(page, 'enrollment_token') };
   expect((await browser.post('/oauth/mfa-enroll-codes', tokenAlone)).statusCode).toBe(400);
-  provider.wait(minutes(15)); // saving them may take a while
+  provider.wait(minutes(15)); // time to save them
   expect(await accessOf(client, codeIn(await browser.submit(codes, {})), verifier)).toMatchObject({ acr: aal2 });
 });
 
-/** Has a browser enroll an app, and answers where its codes are. */
+/** Enrolls an app in a browser; returns the address of its codes. */
 async function newTab(browser: ReturnType<TestProvider['browser']>) {
   const environment = await provider.newEnvironment({ mfaPolicy: 'required' });
   const { page } = await passwordStep(browser, await environment.newClient(), await environment.newIdentity());
@@ -269,7 +269,7 @@ test('a secret is enrolled once, by the person who was shown it', async () => {
   const bens = await ben.browser.submit(ben.page, { factor: 'totp' });
   expect((await ben.browser.submit(bens, fields)).statusCode).toBe(400);
   const both = await Promise.all([ana.browser.submit(totp, fields), ana.browser.submit(totp, fields)]);
-  expect(both.map(({ statusCode }) => statusCode)).toEqual([303, 303]); // the form, sent twice
+  expect(both.map(({ statusCode }) => statusCode)).toEqual([303, 303]); // the same form twice
   expect(await factorsOf(ana.ana.id)).toHaveLength(1);
   expect(await factorsOf(ben.ana.id)).toEqual([]);
 });
@@ -315,7 +315,7 @@ test('a browser whose session has outlived the time to enroll lets somebody else
   const ben = await environment.newIdentity();
   const offered = await browser.submit(form, { email: ben.email, password });
   codeIn(await browser.submit(offered, { choice: 'later' }));
-  codeIn(await browser.get(authorizeUrl(client))); // Ben's, from here on
+  codeIn(await browser.get(authorizeUrl(client))); // Ben's from here on
 });
 
 test('when the time is over the sign-in is refused, on the page and in JSON', async () => {
@@ -340,9 +340,9 @@ test('when the time is over the sign-in is refused, on the page and in JSON', as
     [ana.id],
   );
   const refusal = { outcome: 'denied', metadata: { method: 'password', reason: 'mfa.enrollment_required' } };
-  expect(refusals).toEqual([refusal, refusal]); // whoever is asked why they cannot sign in finds it
+  expect(refusals).toEqual([refusal, refusal]); // a person who asks why they cannot sign in gets the reason
 
-  // After an administrator's reset it works again.
+  // It works again after an administrator's reset.
   const { accountId, applicationId, environmentId } = environment;
   await provider.logins.mfaReset({ accountId, applicationId, environmentId }, ana.id);
   expect((await passwordStep(next, client, ana)).page.body).toContain('value="later"');
@@ -376,12 +376,12 @@ test('where the earlier factor is not taken any more, a later one ends the time 
     `update environment_settings set mfa_allowed_factors = '{email_otp}' where environment_id = $1`,
     [environment.environmentId],
   );
-  provider.wait(2_000); // what a process remembers of a client
+  provider.wait(2_000); // the process's cache of a client
   const browser = provider.browser();
   const { page } = await passwordStep(browser, client, ana);
   const graces = () => provider.query('select status from mfa_graces where identity_id = $1', [ana.id]);
   expect(await graces()).toEqual([{ status: 'running' }]);
-  const choice = await browser.submit(page, { code: totp.code() }); // proved, and not enough
+  const choice = await browser.submit(page, { code: totp.code() }); // proved, but not enough
   const sent = await browser.submit(await browser.submit(choice, { factor: 'email_otp' }), {});
   codeIn(await browser.submit(sent, { code: await provider.mailedCode('mfa_enrollment') }));
   expect(await graces()).toEqual([{ status: 'enrolled' }]);

@@ -15,7 +15,7 @@ afterAll(() => provider.close());
 
 interface Case {
   policy: MfaPolicy;
-  /** What the person has enrolled; a recovery code comes with it unless `recovery` is false. */
+  /** What the person has enrolled, with recovery codes unless `recovery` is false. */
   has?: ('totp' | 'webauthn' | 'email_otp')[];
   recovery?: boolean;
   allowed?: FactorKind[];
@@ -24,7 +24,7 @@ interface Case {
   trustedDays?: number;
   first?: Partial<FirstFactor>;
   aal2?: boolean;
-  /** Preferred to aal1. */
+  /** Whether aal2 is preferred to aal1. */
   rather?: boolean;
   proved?: boolean;
   owner?: boolean;
@@ -104,7 +104,7 @@ const strongSession = {
   secondFactorAt: at,
 } as const;
 const mailedSession = { method: 'session', amr: ['pwd', 'otp'], secondFactorAt: at } as const;
-/** Whose browser was trusted. */
+/** A session in a trusted browser. */
 const trustedSession = { method: 'session', amr: ['pwd'], secondFactorAt: at } as const;
 const sessionByMail = { method: 'session', amr: ['otp'] } as const;
 const mut = (first: object) => structuredClone(first) as Partial<FirstFactor>;
@@ -275,7 +275,7 @@ test.each<[string, Case, string]>([
     { policy: 'required', trusted: true },
     enroll('grace', 'totp', 'webauthn', 'email_otp'),
   ],
-  // Factors that the Environment does not take (any more)
+  // Factors that the Environment does not (or no longer) allow
   [
     'a factor not allowed any more is proved before another is added',
     { policy: 'required', has: ['totp'], recovery: false, allowed: ['webauthn'] },

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** An Account whose Environments require MFA. */
+/** Creates an Account whose Environments require MFA. */
 async function newRequiring(): Promise<TestAccount> {
   const account = await newAccount(api);
   await query(`update environment_settings set mfa_policy = 'required' where account_id = $1`, [
@@ -66,7 +66,7 @@ test('begins once; signing in again changes nothing, and over is over by the clo
   const grace = await rowOf(id, scope);
   expect(await messages(grace.id)).toEqual(['reset']);
   api.clock.advance(days(2));
-  expect(await graces.find(scope, id)).toEqual({ ...first, over: true }); // with no worker at all
+  expect(await graces.find(scope, id)).toEqual({ ...first, over: true }); // without any worker
   expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: true });
   expect(await events(id)).toEqual(['auth.mfa_grace_started']);
 });
@@ -151,7 +151,7 @@ test('the mail names the application, the end and where to sign in; nothing is s
   const isActive = (value: boolean) =>
     rowsOf(api, 'update environment_memberships set is_active = $2 where identity_id = $1', [id, value]);
   await isActive(false);
-  expect(await content('en')).toBeNull(); // who is kept out cannot set one up
+  expect(await content('en')).toBeNull(); // a person who is kept out cannot enroll a factor
   await isActive(true);
   expect(await content('en')).not.toBeNull();
   await graces.enrolled(account.scope, id);
@@ -170,11 +170,11 @@ test('enrolled in one Environment is enrolled in all; a factor that goes again g
   ]);
   expect(await messages((await rowOf(id, productionScope)).id)).toEqual(['reset', 'enrolled']);
   const enrolled = (await events(id)).filter((action) => action === 'auth.mfa_grace_enrolled');
-  expect(enrolled).toHaveLength(2); // one in each
+  expect(enrolled).toHaveLength(2); // one in each Environment
   api.clock.advance(days(5));
-  expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: false }); // goes on
+  expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: false }); // the grace goes on
   expect(await rowOf(id, scope)).toMatchObject({ status: 'running', round: 1 });
-  expect(await graces.start(productionScope, id, 3)).toMatchObject({ over: true }); // its three days are gone
+  expect(await graces.start(productionScope, id, 3)).toMatchObject({ over: true }); // its three days are over
 });
 
 test("an admin's reset begins anew here, and elsewhere with the next sign-in", async () => {
@@ -204,13 +204,13 @@ test('a policy that requires MFA no longer clears all; another number of days mo
     );
   await change(true, 14);
   expect(daysLeft((await graces.find(scope, ids[0]!))!.expiresAt)).toBe(14);
-  await change(true, 14); // as it is
+  await change(true, 14); // unchanged
   expect(await messages((await rowOf(ids[0]!, scope)).id)).toEqual(['reset', 'policyChanged']);
   api.clock.advance(days(5));
   await change(true, 3);
   expect(daysLeft((await graces.find(scope, ids[1]!))!.expiresAt)).toBe(1);
   api.clock.advance(days(2));
-  await change(true, 30); // too late: what is over stays over
+  await change(true, 30); // too late: an ended grace stays ended
   expect(await graces.find(scope, ids[1]!)).toMatchObject({ over: true });
   await graces.reset(scope, ids[2]!, 7);
   await change(false, 7);

@@ -7,7 +7,7 @@ import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mf
 import { newProvider, type TestProvider } from '../support/oauth.js';
 import { comingUpon } from '../support/uncommitted.js';
 
-/** With limits on. Each answer comes from an address of its own unless it is the address that is counted. */
+/** A provider with limits. Each answer comes from a new address, unless the address is what is counted. */
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider({ rateLimits: true });
@@ -47,10 +47,10 @@ test('ten wrong codes lock whoever’s they are, in every sign-in and from every
       expect(retryAfter).toBeGreaterThan(800);
       expect(retryAfter).toBeLessThanOrEqual(minutes(15) / 1000);
       expect(locked.body).toContain('Too many wrong codes');
-      expect(locked.body).not.toContain('/oauth/password/forgot'); // a new password ends nothing of it
+      expect(locked.body).not.toContain('/oauth/password/forgot'); // a new password does not end the lock
     }
   }
-  expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toMatchObject({ remaining: 10 }); // none was spent
+  expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toMatchObject({ remaining: 10 }); // none was used
 });
 
 test('of many parallel guesses ten are checked', async () => {
@@ -80,7 +80,7 @@ test('what an outage or overload kept from being looked at does not count; what 
   await expect(fails(refusal)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
-/** Quarters of an hour go by. */
+/** Ends the current quarter of an hour. */
 const nextBurst = () => provider.query(`delete from rate_limits where key like 'mfa-identity:%'`);
 
 test('fifty wrong ones in a day lock until the day is over, of whatever kind', async () => {
@@ -204,7 +204,7 @@ test('a mailbox gets ten codes in a quarter of an hour, wherever they are asked 
   const refused = await send();
   expect(refused.statusCode).toBe(200);
   expect(alertOf(refused)).toMatch(/Too many codes were sent/);
-  expect(refused.body).toContain('action="/oauth/mfa/email-otp/send"'); // still the view that asks for one
+  expect(refused.body).toContain('action="/oauth/mfa/email-otp/send"'); // still the page that asks for one
   const [mailed] = await provider.query<{ count: string }>(
     'select count(*) from emailed_codes where identity_id = $1',
     [ana.id],

@@ -13,7 +13,7 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 
-/** What the tokens say of a sign-in, read with a stock library. */
+/** Claims about a sign-in, read with a stock library. */
 let provider: TestProvider;
 beforeAll(async () => {
   provider = await newProvider();
@@ -30,7 +30,7 @@ async function newPerson() {
   return { environment, client, ana, totp: await enrollTotp(provider, environment, ana), browser: provider.browser() };
 }
 
-/** The claims of both tokens, which have to agree. */
+/** Returns the claims of both tokens, which have to agree. */
 async function claimsFor(client: TestClient, code: string, verifier: string) {
   const keys = createLocalJWKSet((await provider.app.inject('/.well-known/jwks.json')).json());
   const { access_token, id_token } = (
@@ -45,7 +45,7 @@ async function claimsFor(client: TestClient, code: string, verifier: string) {
 }
 const inSeconds = (date: Date) => Math.floor(date.getTime() / 1000);
 
-/** Sends the browser to the client's request; answers where it ends. */
+/** Sends the browser to the client's request; returns where it ends. */
 async function authorize(browser: Browser, client: TestClient, more: Record<string, string> = {}) {
   const { verifier, challenge } = newPkce();
   return { page: await browser.get(authorizeUrl(client, { code_challenge: challenge, ...more })), verifier };
@@ -194,7 +194,7 @@ test('prompt=none meets a policy that came after the sign-in with interaction_re
   await provider.query(`update environment_settings set mfa_policy = 'required' where environment_id = $1`, [
     environment.environmentId,
   ]);
-  provider.wait(seconds(2)); // what a process remembers of a client
+  provider.wait(seconds(2)); // the process's cache of a client
   const silent = await authorize(browser, client, { prompt: 'none' });
   expect(locationOf(silent.page).searchParams.get('error')).toBe('interaction_required');
   const { page } = await authorize(browser, client);

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => provider.close());
 
-/** Somebody whose browser is trusted. */
+/** Creates a person with a trusted browser. */
 async function newTrusted(settings: Partial<EnvironmentSettings> = {}, given?: { browser?: Browser }) {
   const environment = await provider.newEnvironment(settings);
   const client = await environment.newClient();
@@ -32,10 +32,10 @@ async function trust(browser: Browser, { client, ana, totp }: Known) {
   codeIn(answer);
   return answer;
 }
-/** A mailbox as a factor, as the pages enroll it. */
+/** Enrolls email codes as a factor, as the pages do. */
 const enrollEmail = (environment: TestEnvironment, { id }: { id: string }) =>
   giveFactor(provider, environment, id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
-/** Whether the password alone signs in with this browser. */
+/** Whether this browser signs in by the password alone. */
 async function passes(browser: Browser, { client, ana }: Pick<Known, 'client' | 'ana'>) {
   browser.cookies.delete('hosted_session');
   const { page } = await passwordStep(browser, client, ana);
@@ -176,7 +176,7 @@ test('one browser is trusted by several people and Environments; each trust make
   expect(cookieOf(ana.browser)).not.toBe(first);
   expect(await passes(ana.browser, ana)).toBe(true);
   expect(await passes(ben.browser, ben)).toBe(true);
-  expect(await passes(withCookie(first), ana)).toBe(false); // who planted the old value gains nothing
+  expect(await passes(withCookie(first), ana)).toBe(false); // a planted old value gains nothing
 });
 
 test('its use is noted once an hour', async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** One more than there are, which counts how often it is tried. */
+/** Returns a further migration, which counts how often it is tried. */
 function later(name: string, text: string, transaction?: false) {
   const tries = { count: 0 };
   class Later implements MigrationInterface {
@@ -43,7 +43,7 @@ test('a migration that waits for a table gives way to whoever comes after it, an
     await slow.query('select count(*) from accounts'); // as a report or a backup does, for an hour
     migrated = migrate(database.ownerUrl, database.url, { all, lockTimeoutMs: 100, onWait });
     await until('it gives way', () => gaveWay > 1);
-    // Behind a migration that went on waiting nobody would be answered until the slow one is over.
+    // If the migration kept waiting, all statements behind it would wait until the slow one has ended.
     await database.db.transaction('system', (tx) => tx.query('select count(*) from accounts'));
     expect(await columnsOf('added_later')).toEqual([]);
     await slow.query('commit');
@@ -159,7 +159,7 @@ test('an owner who may not create the service’s role says which one is missing
     const missing = `there is no role ${role}, which DATABASE_URL names, and ${name} may not create it`;
     await expect(migrate(plain.href, service.href)).rejects.toThrow(missing);
     await as(`create role ${role} login`);
-    expect(await migrate(plain.href, service.href)).toEqual([]); // what was done the first time stays
+    expect(await migrate(plain.href, service.href)).toEqual([]); // what the first run did stays
   } finally {
     await as(`drop database ${name} with (force)`);
     await as(`drop role ${name}; drop role if exists ${role}`);
@@ -183,11 +183,11 @@ test('a database with tables of others is left as it is, which is said; extensio
       `the database ${name} has tables that are not Gatehouse's (orders): give it one of its own`,
     );
     expect(await tables()).toEqual([{ tablename: 'orders' }]);
-    // What TypeORM calls its list in another application, too.
+    // TypeORM's name for the table in another application, too.
     await as('drop table orders; create table migrations (id serial, timestamp bigint, name varchar)');
     await as(`insert into migrations (timestamp, name) values (1, 'Orders1')`);
     await expect(migrate(owner.href, service.href)).rejects.toThrow('(migrations)');
-    await as('delete from migrations'); // as one that was killed before the first leaves it
+    await as('delete from migrations'); // as a run that was killed before the first migration leaves it
     expect((await migrate(owner.href, service.href, { all: migrations })).length).toBe(migrations.length);
   } finally {
     await asOwner((client) => client.query(`drop database ${name} with (force)`));
@@ -195,7 +195,7 @@ test('a database with tables of others is left as it is, which is said; extensio
 });
 
 describe('a database that cannot be used is refused before anything is made in it', () => {
-  /** @param made by what follows its name */
+  /** @param definition of the database, after its name */
   async function made(definition: string, prepare: (url: string) => Promise<unknown> = async () => {}) {
     const name = `unfit_${randomUUID().replaceAll('-', '')}`;
     await asOwner((client) => client.query(`create database ${name} ${definition}`));

@@ -34,7 +34,7 @@ const settle = async (settings: Partial<EnvironmentSettings> = {}) => {
   environment = await world.newEnvironment({ mfaPolicy: 'optional', ...settings });
   client = await environment.newClient();
   ana = await environment.newIdentity();
-  laptop = world.browser(`198.51.100.${++networks}`); // with limits of its own
+  laptop = world.browser(`198.51.100.${++networks}`); // with its own limits
 };
 beforeEach(() => settle());
 
@@ -59,13 +59,13 @@ const session = async () =>
 const codesIn = (html: string) =>
   [...html.matchAll(/<li>([A-Z2-7]{4}(?:-[A-Z2-7]{4}){3})<\/li>/g)].map(([, code]) => code as string);
 
-/** What a page that offers an app takes: the first code of it. */
+/** Returns the fields that a page with an app's secret accepts: the app's first code. */
 const firstCode = (page: Parameters<typeof send>[1]) => ({
   enrollment: hidden(page, 'enrollment'),
   code: totpCode((/<dd class="code">([^<]+)</.exec(page.body)?.[1] ?? '').replaceAll(' ', ''), world.now()),
 });
 
-/** Adds an app through the page; answers what follows, and its secret. */
+/** Adds an app through the page; returns the next page, and the secret. */
 async function addApp(fields: Record<string, string> = {}) {
   const page = await open('/factors/totp');
   const secret = (/<dd class="code">([^<]+)</.exec(page.body)?.[1] ?? '').replaceAll(' ', '');
@@ -78,7 +78,7 @@ async function addApp(fields: Record<string, string> = {}) {
   return { page, secret, enrollment, added };
 }
 
-/** Signs in with the password and the app, as somebody who has one. */
+/** Signs in with the password and the app. */
 async function signInWith(totp: { code(): string }, page = '') {
   const challenge = await open(page);
   expect(challenge.body).toContain('name="challenge_token"');
@@ -100,7 +100,7 @@ describe('an authenticator app', () => {
     const again = await follow(laptop, added);
     expect(noticeOf(again)).toMatch(/^Those recovery codes were shown before/);
     expect(codesIn(again.body)).toEqual([]);
-    // As Firefox and Safari call a reload; of a link of somebody else it is not taken, nor anything else that was done.
+    // As Firefox and Safari request a reload; a foreign link, or a notice of anything else, is not accepted.
     const account = locationOf(await laptop.get(added.headers.location as string)).href;
     const notices = async (site: string, url = account) =>
       noticeOf(await laptop.get(url, { 'sec-fetch-site': site })) ?? null;
@@ -121,7 +121,7 @@ describe('an authenticator app', () => {
     const right = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) });
     expect(right.statusCode).toBe(303);
     const twice = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) });
-    expect(twice.statusCode).toBe(303); // the form, sent twice
+    expect(twice.statusCode).toBe(303); // the same form twice
     expect(await factors()).toHaveLength(1);
   });
 
@@ -327,7 +327,7 @@ describe('removing', () => {
       expect(await world.query(`select 1 from ${table} where identity_id = $1`, [ana.id])).toEqual([]);
     }
     expect(await events('identity.mfa_removed')).toHaveLength(1);
-    // The page was left open in another tab, or its form sent twice.
+    // As when the page stayed open in another tab, or its form is sent twice.
     for (const answer of [
       await send(laptop, page, `factors/${factor?.id}`, {}),
       await laptop.get(accountUrl(client, {}, `/factors/${factor?.id}`)),
@@ -340,7 +340,7 @@ describe('removing', () => {
   });
 
   test('asks for the factor where the sign-in was without, and goes on where it was', async () => {
-    const page = await open(); // with the password, when there was no factor yet
+    const page = await open(); // by the password, before there was a factor
     const totp = await enrollTotp(world, environment, ana);
     const [factor] = await factors();
     const refused = await send(laptop, page, `factors/${factor?.id}`, {});
@@ -360,7 +360,7 @@ describe('removing', () => {
     expect(refused.statusCode).toBe(409);
     expect(alertOf(refused)).toMatch(/^You need at least one second step/);
     expect(refused.body).toContain('/oauth/account/factors/totp?');
-    // Whoever only asks is told the same, and of no consequences that do not come; also where the sign-in is of long ago.
+    // A person who only looks sees the same, without consequences that will not come; with an old sign-in, too.
     world.wait(minutes(20));
     const asked = await laptop.get(accountUrl(client, {}, `/factors/${only?.id}`));
     expect([asked.statusCode, alertOf(asked)]).toEqual([409, alertOf(refused)]);
@@ -368,7 +368,7 @@ describe('removing', () => {
     world.wait(-minutes(20));
 
     await enrollTotp(world, environment, ana);
-    await giveKey(world, ana, createAuthenticator({ origin: world.baseUrl })); // which this Environment does not take
+    await giveKey(world, ana, createAuthenticator({ origin: world.baseUrl })); // which this Environment does not allow
     const apps = (await factors()).filter(({ type }) => type === 'totp');
     const both = await Promise.all(apps.map(({ id }) => send(laptop, page, `factors/${id}`, {})));
     expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 409]);
@@ -399,7 +399,7 @@ describe('what a stolen password is not enough for', () => {
   test('adding a factor next to one that this Environment does not take', async () => {
     await settle({ mfaAllowedFactors: ['webauthn', 'recovery_code'] });
     await enrollTotp(world, environment, ana);
-    const page = await open(); // the app is not asked for here
+    const page = await open(); // this page does not ask for the app
     expect(page.body).toContain('Authenticator app');
     const refused = await laptop.get(accountUrl(client, {}, '/factors/webauthn'));
     expect(locationOf(refused).searchParams.get('acr_values')).toBe('urn:gatehouse:aal2');
@@ -456,7 +456,7 @@ const enrolled: MfaFactorType[][] = [[], ['totp'], ['webauthn'], ['email_otp'], 
 const waysIn = [
   { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: null },
   { amr: ['otp'], acr: 'urn:gatehouse:aal1', secondFactorAt: null },
-  { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: new Date('2026-01-01T00:00:00Z') }, // by a browser that is trusted
+  { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: new Date('2026-01-01T00:00:00Z') }, // by a trusted browser
 ];
 test.each(policies)(
   'where MFA is %s, whatever is taken and enrolled, nobody is sent round in circles',
@@ -506,14 +506,14 @@ test.each(policies)(
                 ? 'enrollment'
                 : end.statusCode;
             seen.add(`${name}`);
-            // A stolen password alone changes nothing of somebody who has a factor that makes aal2.
+            // A stolen password alone changes nothing for a person with a factor of aal2.
             const isStrong = kinds.some((kind) => kind !== 'email_otp');
             if (isStrong) expect(end.body).not.toContain('action="/oauth/account/');
-            // Nor do the password and a browser that is trusted, but the password by itself.
+            // Nor do the password and a trusted browser, except the password.
             if (isTrusted && kinds.length > 0 && path !== '/password')
               expect(end.body).not.toContain('action="/oauth/account/');
           }
-          // Ending a session is refused to nobody: at most they prove a factor that is taken here.
+          // Ending a session is never refused: at most it requires an allowed factor.
           const own = { client_id: client.clientId, session: hidden(await laptop.get(accountUrl(client)), 'session') };
           const ended = await follow(laptop, await laptop.post('/oauth/account/sessions', { ...own, end: 'others' }));
           const isTaken = kinds.some((kind) => mfaAllowedFactors.includes(kind));

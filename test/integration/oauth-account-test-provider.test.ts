@@ -6,7 +6,7 @@ import { type OpenIdProvider, signInThere } from '../support/openid-provider.js'
 import { newOther } from '../support/other-environment.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../support/sso.js';
 
-/** What an identity provider of an Environment for tests says of who is in production changes nothing there (docs/decisions/0077). */
+/** A test Environment's identity provider changes nothing for a person who is in production (docs/decisions/0077). */
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 5);
@@ -20,7 +20,7 @@ afterAll(() => stop());
 
 type Settings = Parameters<typeof newSsoPlace>[3];
 
-/** A person of production whom a provider of a test Environment names, and a browser that goes wherever it is sent. */
+/** Creates a person of production whom a test Environment's provider names, and a browser that follows redirects. */
 async function named(settings: Settings, { isInProduction = true } = {}) {
   const { client, environment } = await newSsoPlace(world, idp, { id: planned.ids.pop() ?? uuidv7() }, settings);
   const email = acmeAddress();

@@ -6,7 +6,7 @@ import { enrollTotp, hidden } from '../support/mfa.js';
 import { type Browser, locationOf, newProvider, password, type TestProvider } from '../support/oauth.js';
 import { fromPage, giveKey } from '../support/passkeys.js';
 
-/** Every way of signing in leads to the account page, as it leads to a client, and none leads elsewhere. */
+/** Every sign-in method leads to the account page, as it leads to a client, and nowhere else. */
 
 let world: TestProvider;
 beforeAll(async () => {
@@ -124,5 +124,5 @@ test('enrollment that the Environment requires before anything goes on', async (
   const { client, ana, browser, form } = await arrive({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
   const choice = await browser.submit(form, { email: ana.email, password });
   expect(choice.body).toContain('name="enrollment_token"');
-  expect((await browser.get(accountUrl(client))).statusCode).toBe(303); // still to sign in
+  expect((await browser.get(accountUrl(client))).statusCode).toBe(303); // not signed in yet
 });

@@ -79,11 +79,11 @@ test('a browser that keeps no cookies is told so after the sign-in, and not aske
   expect(told.statusCode).toBe(400);
   expect(told.body).toContain('Ihr Browser speichert keine Cookies');
   expect(told.body).toContain(`href="${url(client, { ui_locales: 'de' }).replaceAll('&', '&amp;')}"`);
-  // Nothing in the address bar accuses whoever comes back to it after a sign-out.
+  // The address to return to after a sign-out contains no error.
   const arrived = await laptop.get(back.pathname + back.search);
   expect([arrived.statusCode, arrived.headers.location]).toEqual([303, url(client, { ui_locales: 'de' })]);
   expect((await laptop.get(url(client, { ui_locales: 'de' }))).statusCode).toBe(200);
-  // Who has a cookie has kept it: their session is over. So it may be for who comes by a link, and scripts have no pages.
+  // With a cookie, the session must have ended. A link may be followed without one, and scripts get no pages.
   await world.query('update sessions set expires_at = created_at where identity_id = $1', [ana.id]);
   expect((await laptop.get(back.pathname + back.search)).statusCode).toBe(303);
   expect((await world.browser().get(url())).statusCode).toBe(303);
@@ -113,7 +113,7 @@ test('the sign-in leads to no other place, and gives no code', async () => {
       [ana.id],
     ),
   ).toEqual([]);
-  // With what only a client's request has, it is the client's request, whatever else it names.
+  // With a parameter that only client requests have, it is the client's request, whatever else it names.
   const ofClient = await sign({ destination: 'account', redirect_uri: 'https://evil.example/', response_type: 'code' });
   expect(ofClient.statusCode).toBe(400);
   expect((await sign({ destination: 'account', prompt: 'none' })).statusCode).toBe(303);
@@ -178,7 +178,7 @@ test('all other sessions end, and this one goes on with its tokens', async () =>
   expect(await isAlive(kept)).toBe(true);
   expect(values(await laptop.get(url()), 'end')).toEqual([]);
   expect(await events('auth.identity_signed_out')).toHaveLength(2);
-  await send(laptop, page, 'sessions', { end: 'others' }); // nothing is left to end
+  await send(laptop, page, 'sessions', { end: 'others' }); // no session is left to end
   expect(await events('identity.sessions_revoked')).toHaveLength(1);
 });
 
@@ -219,7 +219,7 @@ test('an application has no access left by a session that ended when somebody el
   const bobs = await tokensFor(phone, client, bob.email, { prompt: 'login' });
   expect(values(await laptop.get(url()), 'revoke')).toEqual([]);
   expect(await isAlive(bobs)).toBe(true);
-  const late = await send(laptop, page, 'applications', { revoke: client.id }); // what was shown before
+  const late = await send(laptop, page, 'applications', { revoke: client.id }); // the page was shown before
   expect(late.statusCode).toBe(303);
 });
 
@@ -278,7 +278,7 @@ test('a recent sign-in by what the Environment takes is enough for it, whatever 
   const tokens = await tokensFor(phone, app, bob.email);
   await enrollTotp(world, strict, bob);
   const page = await openAccount(laptop, url(app), { email: bob.email });
-  expect((await send(laptop, page, 'password', {})).statusCode).toBe(403); // what factors protect
+  expect((await send(laptop, page, 'password', {})).statusCode).toBe(403); // protected by factors
   world.wait(minutes(10));
   const away = locationOf(await send(laptop, page, 'sessions', { end: 'others' }));
   expect([away.searchParams.get('max_age'), away.searchParams.get('acr_values')]).toEqual(['480', null]);
@@ -403,7 +403,7 @@ test('of trusted browsers and applications the latest fifty are shown, with how 
   );
   expect(page.statusCode).toBe(200);
   const full = await laptop.get(url());
-  expect(values(full, 'forget')).toHaveLength(51); // and all
+  expect(values(full, 'forget')).toHaveLength(51); // and “all”
   expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(values(full, 'revoke')));
   expect(values(full, 'revoke')).toHaveLength(50);
   expect([...full.body.matchAll(/Not shown here: (\d+)/g)].map(([, count]) => count)).toEqual(['3', '2']);

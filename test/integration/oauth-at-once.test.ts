@@ -14,7 +14,7 @@ import {
   userinfo,
 } from '../support/oauth.js';
 
-// What comes at the same time shares a statement (docs/decisions/0053, 0059): each is answered for itself all the same.
+// Simultaneous requests share a statement (docs/decisions/0053, 0059): each is answered by itself all the same.
 let world: TestProvider;
 let environment: TestEnvironment;
 let spa: TestClient;
@@ -74,7 +74,7 @@ test('codes: one with a wrong verifier, one of another client, one that is unkno
   expect(outcomes).toEqual(['tokens', refused, refused, refused, 'tokens', refused]);
   const [first, , , , second] = answers.map((answer) => answer.json().access_token);
   expect(await subjectOf(first)).toBe(people[0]?.id);
-  // What came twice gave nothing that lasts, and what was shown wrongly is still good.
+  // A code that was redeemed twice left no valid token, and one that was refused is still valid.
   expect((await userinfo(world.app, second)).statusCode).toBe(401);
   expect((await redeem(world.app, spa, otherVerifier)).statusCode).toBe(200);
   expect((await redeem(world.app, spa, otherClient)).statusCode).toBe(200);

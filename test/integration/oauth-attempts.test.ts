@@ -50,7 +50,7 @@ test('ten failures lock an address in its Account, exactly, also in parallel; th
   expect(unknown.filter((status) => status === 429)).toHaveLength(1);
   const blog = await newOther(world, environment, { type: 'production' });
   expect((await attempt(ana.email, password, blog.client)).statusCode).toBe(429);
-  const elsewhere = await world.newEnvironment(); // another Account, and another password
+  const elsewhere = await world.newEnvironment(); // another Account with another password
   expect((await attempt(ana.email, 'wrong', await elsewhere.newClient())).statusCode).toBe(200);
 });
 
@@ -70,7 +70,7 @@ test('a hundred failures lock a network address, whoever is tried', async () => 
     expect(statusCode).toBe(429);
     expect(headers['ratelimit-policy']).toBe('"sign-in-ip";q=100;w=900');
   }
-  // Whoever is refused for where they are has locked nobody's address.
+  // A refusal because of the network locks no address.
   expect((await attempt(ana.email, password, client, '198.51.100.10')).statusCode).toBe(303);
 });
 
@@ -81,7 +81,7 @@ test('failures from anywhere in one IPv6 network of 64 bits count together', asy
   expect((await attempt('guess-v6@example.com', 'wrong', client, '2001:db8:9:a::1')).statusCode).toBe(200);
 });
 
-/** Wrong guesses in quarters of an hour, in each of which ten more are looked at. */
+/** Guesses wrongly in several quarters of an hour, in each of which ten more guesses are verified. */
 async function guessing(email: string, times: number, of: TestClient, from: string) {
   const another = () =>
     world.query(`delete from rate_limits where key like 'sign-in-address:%' or key like 'sign-in-ip:%'`);
@@ -107,7 +107,7 @@ test('fifty failures in a day lock an address, known or not, until the day is ov
   const ana = await environment.newIdentity();
   expect(await guess(ana.email, 49)).toEqual(Array(49).fill(200));
   expect(await lockOf(ana.id)).toBeNull();
-  expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303); // and the day is forgotten
+  expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303); // and the day's guesses are forgotten
   expect(await guess(ana.email, 50)).toEqual(Array(50).fill(200));
   const refused = await attempt(ana.email, password, client, from);
   expect(refused.statusCode).toBe(429);
@@ -211,7 +211,7 @@ test('what is typed at a code that is used up, spent or over locks nobody, known
   for (const email of [ana, nobody]) {
     const stranger = await asked(email);
     const guess = { code: wrong(await world.mailedCode('login')) };
-    // At once, they are more than a burst for that moment.
+    // At once, they exceed a burst for that moment.
     await Promise.all(Array.from({ length: 60 }, () => network().submit(stranger, guess)));
     for (let times = 0; times < 60; times++) {
       const { statusCode, body } = await network().submit(stranger, guess);
@@ -238,7 +238,7 @@ test('a right code that the day’s cap makes worthless is no failed attempt, an
       true,
     ]);
     expect(capped.body).toContain(`value="${email}"`);
-    await world.query(`delete from rate_limits where key like 'email-otp-address:%'`); // its mails have a limit of their own
+    await world.query(`delete from rate_limits where key like 'email-otp-address:%'`); // its mails have their own limit
   }
 });
 

@@ -71,7 +71,7 @@ describe('the page', () => {
     const foreign = await world
       .browser()
       .post(`/oauth/consent?${url.split('?')[1]}`, {}, { ...french, origin: 'https://evil.example' });
-    expect(foreign.statusCode).toBe(403); // before its client is looked for
+    expect(foreign.statusCode).toBe(403); // before its client is looked up
     expect(foreign.body).not.toContain('Nordwind');
     const unknown = await world.browser().get(url.replace(/client_id=[^&]+/, `client_id=${own.environmentId}`), french);
     expect([unknown.statusCode, unknown.headers['content-language']]).toEqual([400, 'en']);
@@ -379,7 +379,7 @@ describe('prompt, max_age and hints', () => {
     const strict = await world.newEnvironment({ ssoRequireConfirmation: true });
     const [app, other, cara] = [await strict.newClient(), await strict.newClient(), await strict.newIdentity()];
     const browser = world.browser();
-    await codeFor(browser, app, cara.email); // who has typed a password is not asked
+    await codeFor(browser, app, cara.email); // a person who has just typed a password is not asked
     const page = await browser.get(authorizeUrl(other));
     expect(page.statusCode).toBe(200);
     expect(page.body).toContain('Choose an account');
@@ -407,7 +407,7 @@ describe('prompt, max_age and hints', () => {
         ...more,
       });
       const browser = world.browser();
-      await codeFor(browser, app, ana.email, local); // who has typed a password is not asked
+      await codeFor(browser, app, ana.email, local); // a person who has just typed a password is not asked
       return { app, browser };
     }
 
@@ -481,7 +481,7 @@ describe('prompt, max_age and hints', () => {
     const { id_token: hint } = await tokensFor(browser, client, ana.email);
     const bobs = world.browser();
     await tokensFor(bobs, client, (await environment.newIdentity()).email);
-    await world.query('delete from signing_keys'); // the run book's "A signing key leaked"
+    await world.query('delete from signing_keys'); // as in the runbook's "A signing key leaked"
     world.wait(minutes(1));
     const silent = authorizeUrl(client, { id_token_hint: hint, prompt: 'none' });
     expect(parametersOf(await browser.get(silent))).toHaveProperty('code');

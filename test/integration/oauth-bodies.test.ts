@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { oauthDocumentation } from '../../src/http/oauth/documentation/documentation.js';
 import { newProvider, redirectUri, type TestProvider } from '../support/oauth.js';
 
-/** Contract §4: every POST under `/oauth` takes a form and JSON alike, and nothing else. */
+/** Contract §4: every POST under `/oauth` accepts a form and JSON alike, and nothing else. */
 let provider: TestProvider;
 let parameters: Record<string, string>;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ const send = (url: string, type: string, payload: string) =>
     headers: { 'content-type': type, origin: provider.baseUrl, 'sec-fetch-site': 'same-origin', accept: 'text/html' },
   });
 
-/** What differs from one answer to the next whatever is sent. */
+/** Removes what differs between answers to equal requests. */
 const constant = (body: string) =>
   body.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|nonce="[^"]*"|value="[^"]*"|[\w-]{43,}/g, '');
 

@@ -129,7 +129,7 @@ test('the page that asks for a code has the widget for another code, and enterin
   expect(sent.body).toContain('class="cf-turnstile"');
   expect(policyOf(sent)).toContain('frame-src https://challenges.cloudflare.com;');
   const resend = { ...sent, body: sent.body.slice(sent.body.indexOf('</form>')) } as typeof sent;
-  // Where the captcha fails, the page stays that where the code which came can still be entered.
+  // If the captcha fails, the page still accepts the code that has arrived.
   const unsent = await browser.submit(resend, {});
   expect(unsent.body.split('</form>').map((form) => form.includes(refusal))).toEqual([false, true, false]);
   expect(unsent.body).not.toContain('aria-invalid=');

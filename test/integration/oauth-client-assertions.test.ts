@@ -23,7 +23,7 @@ let key: CryptoKey;
 let jwks: { keys: object[] };
 let served: unknown;
 let fetches = 0;
-/** Requests that wait for an answer, while `silence` is served. */
+/** Requests without an answer, while `silence` is served. */
 let held: ServerResponse[] = [];
 let server: Server;
 let base: string;
@@ -78,7 +78,7 @@ const send = (client_assertion: string, more: Record<string, string> = {}) =>
       ...more,
     }).toString(),
   });
-/** `invalid_grant` means that the client itself was let in. */
+/** `invalid_grant` means that the client was authenticated. */
 const errorOf = async (token: string, more?: Record<string, string>) => (await send(token, more)).json().error;
 
 test('an assertion redeems a code, with the issuer or an endpoint that takes it as its audience', async () => {
@@ -113,7 +113,7 @@ test('an assertion is good for an hour at most, of a client whose clock is up to
   };
   expect(await errorOf(await of(58))).toBe('invalid_grant');
   expect(await errorOf(await of(75))).toBe('invalid_client');
-  const late = await of(-3640); // expired by our clock, and not by one that is a minute behind
+  const late = await of(-3640); // expired by our clock, but not by one that is a minute slow
   expect(await errorOf(late)).toBe('invalid_grant');
   expect(await errorOf(late)).toBe('invalid_client');
   expect(await errorOf(await of(-3660))).toBe('invalid_client');
@@ -206,7 +206,7 @@ test('many who ask at once make one call, and so do those who ask again where it
   world.wait(4_000);
   expect(new Set(await flood())).toEqual(new Set(['invalid_grant']));
   expect(fetches).toBe(2);
-  // Somebody who shows a key that there is not has it read again, in vain: those that were read count on.
+  // An assertion with an unknown key causes another fetch, which fails: the keys that were fetched stay valid.
   served = { hello: 1 };
   world.wait(11_000);
   expect(await errorOf(await assertion(remote, {}, { kid: 'none' }))).toBe('invalid_client');
@@ -252,7 +252,7 @@ test('keys that were read count on for a day where they cannot be read again, wh
     world.wait(minutes(6));
     for (let i = 0; i < 3; i++) expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
     expect(fetches).toBe(before + 1);
-    // A key that is not among them could be new: nothing is known of it.
+    // An unknown key could be new: whether it is cannot be known now.
     world.wait(4_000);
     expect(await errorOf(await assertion(remote, {}, { kid: 'none' }))).toBe(refusal);
     world.wait(hours(23));
@@ -279,9 +279,9 @@ test('nobody whom known keys can serve waits for a site that has failed: it is r
   for (let i = 0; i < 3; i++) expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
   await until('it is read again', () => held.length > 0);
   expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
-  expect(held.map(({ destroyed }) => destroyed)).toEqual([false]); // one, whose answer was never waited for
+  expect(held.map(({ destroyed }) => destroyed)).toEqual([false]); // one request, whose answer was never waited for
   held[0]?.end(JSON.stringify({ keys: [] }));
-  await until('it is read', async () => (await errorOf(await assertion(remote))) === 'invalid_client'); // as of now it has none
+  await until('it is read', async () => (await errorOf(await assertion(remote))) === 'invalid_client'); // it serves no key now
 });
 
 test.each([

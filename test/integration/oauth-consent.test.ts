@@ -22,7 +22,7 @@ import {
 } from '../support/oauth.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
 
-/** Applications of others ask before they are given anything (docs/decisions/0063). */
+/** Third-party applications ask for consent before they get anything (docs/decisions/0063). */
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
@@ -44,7 +44,7 @@ const json = { accept: 'application/json' };
 const isQuestion = (page: LightMyRequestResponse) => page.body.includes('name="choice" value="allow"');
 const open = async (more: Record<string, string | undefined> = {}, of = client) =>
   follow(browser, await browser.get(authorizeUrl(of, more)));
-/** Signs in, and comes to the question. */
+/** Signs in, and reaches the consent page. */
 const asked = async (more: Record<string, string | undefined> = {}, of = client) => {
   const page = await follow(browser, await browser.submit(await open(more, of), { email: ana.email, password }));
   if (!isQuestion(page)) throw new Error(`nobody was asked: ${page.statusCode} ${page.body}`);
@@ -69,7 +69,7 @@ const events = (action: string) =>
   );
 const codes = async () =>
   (await world.query('select from authorization_codes where oauth_client_id = $1', [client.id])).length;
-/** The whole way, with a verifier that is known. */
+/** Runs the whole flow, with a known verifier. */
 const tokens = async (more: Record<string, string> = {}) => {
   const { verifier, challenge } = newPkce();
   const code = await codeOf(await asked({ code_challenge: challenge, ...more }));
@@ -310,7 +310,7 @@ describe('taken back', () => {
     const own = await environment.newClient();
     await world.query('update grants set revoked_at = $2 where oauth_client_id = $1', [client.id, world.now()]);
     expect([(await signOut()).statusCode, await isSignedIn()]).toEqual([204, true]);
-    // One that stands does.
+    // A live grant does.
     await world.query('update grants set revoked_at = null where oauth_client_id = $1', [client.id]);
     expect([(await signOut()).statusCode, await isSignedIn()]).toEqual([204, false]);
   });
@@ -401,7 +401,7 @@ describe('a program that anybody could be (RFC 8252 §8.6)', () => {
       expect(locationOf(silent).searchParams.get('error')).toBe('consent_required');
       expect(await codeOf(page)).toBeTruthy();
     }
-    // Who has just typed a password is asked once, and not by two pages.
+    // A person who has just typed a password is asked once, and not on two pages.
     expect(isQuestion(await asked({ redirect_uri: redirects[1], prompt: 'login' }))).toBe(true);
   });
 

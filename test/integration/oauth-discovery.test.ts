@@ -48,7 +48,7 @@ test('the key set holds public RSA keys for signatures, and follows a rotation',
 });
 
 test('a stock OpenID Connect client completes sign-in, userinfo, refresh, revocation and logout', async () => {
-  // It checks times against the machine's clock, so this provider lives in the present.
+  // The library compares times with the machine's clock, so this provider uses the present time.
   const port = await freePort();
   const { app, ...present } = await newProvider({ baseUrl: `http://localhost:${port}` });
   present.wait(Date.now() - present.now().getTime());

@@ -29,7 +29,7 @@ async function asked(of: TestClient, email: string) {
   const sent = await browser.submit(await browser.get(authorizeUrl(of)), { email });
   return { browser, sent };
 }
-/** Asks for a code and enters it. */
+/** Requests a code and enters it. */
 async function entered(of: TestClient, email: string) {
   const { browser, sent } = await asked(of, email);
   return browser.submit(sent, { code: await world.mailedCode('login') });
@@ -117,7 +117,7 @@ test('the day’s cap counts exactly; the page that promises a code tells nothin
   const late = await asked(client, newAddress());
   expect(late.sent.body).toContain('a code is on its way');
 
-  const known = await environment.newIdentity(); // whom the cap does not concern
+  const known = await environment.newIdentity(); // the cap does not apply to them
   expect(isSignedIn(await entered(client, known.email))).toBe(true);
 });
 
@@ -190,7 +190,7 @@ test.each([
   let entering: ReturnType<typeof entered> | undefined;
   let page: Awaited<typeof entering>;
   await world.db.transaction({ accountId: environment.accountId }, async (tx) => {
-    await tx.query('update identities set email = $2 where id = $1', [faster.id, email]); // unseen until it commits
+    await tx.query('update identities set email = $2 where id = $1', [faster.id, email]); // invisible until it commits
     entering = browser.submit(sent, { code }).then((answer) => {
       page = answer;
       return answer;
@@ -236,7 +236,7 @@ test('switching self sign-up off also concerns codes that are on their way', asy
   await world.query('update environment_settings set allow_self_signup = false where environment_id = $1', [
     environment.environmentId,
   ]);
-  world.wait(1_001); // a process may remember settings for a second
+  world.wait(1_001); // a process may cache settings for a second
   expect((await browser.submit(sent, { code: await world.mailedCode('login') })).body).toContain(
     'That code is not right',
   );

@@ -28,13 +28,13 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** A browser that has asked for a code, and the page that asks for it. */
+/** Returns a browser that has requested a code, and the page that asks for it. */
 async function asked(email: string, more: Record<string, string> = {}, of = client) {
   const browser = world.browser();
   const form = await browser.get(authorizeUrl(of, { method: 'code', ...more }));
   return { browser, form, sent: await browser.submit(form, { email }) };
 }
-/** Any code but the mailed one. */
+/** Returns a code other than the mailed one. */
 const anotherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0');
 const rowsOf = (email: string) =>
   world.query<{ identity_id: string | null; attempts: number; consumed_at: Date | null }>(
@@ -81,7 +81,7 @@ test('a person signs in with an emailed code, and the tokens say so', async () =
   ).toEqual([{ template: 'sign-in-code', locale: 'en' }]);
   const requested = await world.events('auth.emailed_code_requested');
   expect(requested).toMatchObject([{ resource_id: ana.id, outcome: 'success', metadata: { purpose: 'login' } }]);
-  // The session serves the next application too.
+  // The session also works for the next application.
   expectSignedIn(await browser.get(authorizeUrl(await environment.newClient())));
 });
 
@@ -124,7 +124,7 @@ test('a code works once', async () => {
   expect(spent?.body).toContain('This code has already been used');
   const [, next = ''] = /<a class="button" href="([^"]*)"/.exec(spent?.body ?? '') ?? [];
   expect(next).toMatch(/^\/oauth\/authorize\?/);
-  world.wait(60_000); // by then it is no form that was sent twice
+  world.wait(60_000); // too late for a form that was sent twice
   expectRefused(await world.browser().submit(sent, { code }));
 });
 
@@ -285,7 +285,7 @@ test.each([
       environmentId: place.environmentId,
     };
     await world.logins.trustedDevices.trust(owner, { identityId: ana.id, days: 30, device: null, userAgent: null });
-    // Theirs who had the Identity with another address, or made it, elsewhere in the Account.
+    // For a person who had the Identity with another address, or created it, elsewhere in the Account.
     const before = { identityId: ana.id, amr: ['pwd'], acr: 'urn:gatehouse:aal1', lifeSeconds: 3600 } as const;
     const visit = { browser: null, ipAddress: '192.0.2.1', userAgent: null };
     await world.provider.sessions.signIn({ scope: owner, ...before, amr: [...before.amr], ...visit });
@@ -310,7 +310,7 @@ test.each([
     const told = (await world.events('identity.password_changed')).filter(({ resource_id }) => resource_id === ana.id);
     expect(told).toMatchObject([{ actor_id: ana.id, metadata: { method: 'email_otp' } }]);
 
-    // Once is enough: who has confirmed it keeps what they have chosen since.
+    // Only once: after the confirmation, what they have chosen since stays.
     await world.query(`update identities set password_hash = 'theirs' where id = $1`, [ana.id]);
     const again = await asked(ana.email, {}, await place.newClient());
     expectSignedIn(await again.browser.submit(again.sent, { code: await world.mailedCode('login') }));
@@ -355,7 +355,7 @@ test('a code lets in whom it was mailed to, not who has the address by now', asy
   await rename(ben.id, ana.email);
   expectRefused(await browser.submit(sent, { code }));
 
-  const free = `free-${ana.email}`; // nobody's, so that nobody was mailed a code
+  const free = `free-${ana.email}`; // an unused address, to which no code was mailed
   const unknown = await asked(free);
   const guessed = await world.mailedCode('login');
   await rename(ben.id, free);
@@ -363,7 +363,7 @@ test('a code lets in whom it was mailed to, not who has the address by now', asy
 });
 
 describe('the mail', () => {
-  /** An Environment of its own, whose code somebody has asked for, and what its mails would say right now. */
+  /** Creates an Environment in which a person has requested a code, with its mails as they would be sent now. */
   async function mailed(of: Parameters<TestEnvironment['newIdentity']>[0] = {}) {
     const place = await world.newEnvironment({ emailOtpLoginEnabled: true });
     const ana = await place.newIdentity(of);
@@ -449,7 +449,7 @@ describe('what an Environment has not switched on', () => {
     const of = await without.newClient();
     const ana = await without.newIdentity();
     const { browser, form, sent } = await asked(ana.email, {}, of);
-    expect(form.body).toContain('type="password"'); // method=code asks in vain
+    expect(form.body).toContain('type="password"'); // method=code has no effect
     expect(sent.body).not.toContain('on its way');
     const fields = Object.fromEntries(new URL(authorizeUrl(of), world.baseUrl).searchParams);
     for (const step of ['start', 'verify']) {

@@ -5,13 +5,13 @@ import { expectEqualTimes } from '../support/equal-times.js';
 import { authorizeUrl, newProvider, type TestProvider } from '../support/oauth.js';
 
 /**
- * What the hosted login answers does not tell whether an address is known: status, headers and body are the same but for
- * what is random in each answer, and the times have one distribution.
+ * The hosted sign-in's answers do not reveal whether an address is known: status, headers and body are equal except for
+ * each answer's random parts, and the times have one distribution.
  */
 
 let world: TestProvider;
 let parameters: Record<string, string>;
-/** All of one length, so that even the length of an answer has to be the same. */
+/** All have one length, so that even the length of an answer has to be equal. */
 const kinds = [
   'known',
   'unknown',
@@ -52,7 +52,7 @@ const tokenIn = ({ body }: LightMyRequestResponse) =>
     ? JSON.parse(body).login_token
     : /name="login_token" value="([^"]+)"/.exec(body)?.[1]) as string;
 
-/** Each step as somebody who guesses takes it: what comes before it, and the request itself. */
+/** The steps of an attacker who guesses: the preparation, and the request itself. */
 const steps = {
   'a wrong password': {
     prepare: async () => '',
@@ -70,7 +70,7 @@ const steps = {
   },
 };
 
-/** An answer without what is random in it, or was typed. */
+/** Returns an answer without its random and typed parts. */
 function comparable({ statusCode, headers, body }: LightMyRequestResponse, email: string, token: string) {
   const nonce = /'nonce-([^']+)'/.exec(String(headers['content-security-policy']))?.[1] ?? 'none';
   const own = tokenIn({ body } as LightMyRequestResponse) ?? 'none';

@@ -50,7 +50,7 @@ test('the answer to a sign-in is a page that posts code, state and issuer to the
     redirect: redirectUri,
   });
   expect(redeemed.statusCode).toBe(200);
-  // Who is signed in already is asked nothing.
+  // A person who is signed in is asked nothing.
   expect(fieldsOf(await browser.get(url()))).toHaveProperty('code');
 });
 
@@ -87,7 +87,7 @@ test('an answer without a page on the way is for a frame of the application’s 
   const window = await world.app.inject({ url: url(none), headers: { 'sec-fetch-dest': 'document' } });
   expect(window.headers['x-frame-options']).toBe('DENY');
   expect(window.body).toContain('<button');
-  // What is no answer is framed by nobody.
+  // A page that is no answer cannot be framed.
   const form = await browser.get(url({ prompt: 'login' }));
   expect(form.headers['x-frame-options']).toBe('DENY');
 });

@@ -102,7 +102,7 @@ test('no input of any kind gives a 500', async () => {
               payload: kind === 'json' ? json : encoded,
             }));
         expect(answer.statusCode).toBeLessThan(500);
-        // And it sends nobody anywhere but to the client's own site or ours.
+        // And redirects lead only to the client's own site or ours.
         const location = new URL(String(answer.headers.location ?? '/'), world.baseUrl);
         expect([world.baseUrl, new URL(redirectUri).origin]).toContain(location.origin);
       },

@@ -32,7 +32,7 @@ beforeEach(async () => {
   laptop = world.browser();
 });
 
-/** What the browser gets without asking anybody: a code, or why there is none. */
+/** Returns what the browser gets with prompt=none: a code, or the reason for none. */
 const silently = async (browser: Browser, of = client) => {
   const { searchParams } = locationOf(await browser.get(authorizeUrl(of, { prompt: 'none' })));
   return searchParams.get('error') ?? (searchParams.has('code') ? 'code' : 'nothing');
@@ -53,7 +53,7 @@ test('a session that is used goes on, and ends when nobody uses it for as long a
   expect(await silently(laptop)).toBe('login_required');
   expect((await laptop.get(authorizeUrl(client))).body).toContain('name="email"');
   expect(locationOf(await laptop.get(accountUrl(client))).pathname).toBe('/oauth/authorize');
-  // What an application holds has a life of its own, and does not prolong the browser's.
+  // An application's tokens have their own lifetime, and do not prolong the browser's session.
   expect((await refresh(world.app, client, tokens.refresh_token)).statusCode).toBe(200);
   expect(await silently(laptop)).toBe('login_required');
   await codeFor(laptop, client, ana.email);
@@ -145,7 +145,7 @@ test('a limit counts for sessions of before, and its end too', async () => {
       idle,
     ]);
   await limit(idleSeconds);
-  world.wait(seconds(2)); // a process may remember the settings for one
+  world.wait(seconds(2)); // a process may cache the settings for one
   expect(await silently(laptop, app)).toBe('login_required');
   await limit(null);
   world.wait(seconds(2));

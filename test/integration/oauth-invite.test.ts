@@ -47,7 +47,7 @@ test('opening the link shows who invites to what and consumes nothing; sending t
   expect(done.body).toContain('Welcome to Portal');
   expect(done.cookies).toEqual([]);
   expect(await statusOf(made.id)).toBe('accepted');
-  const again = await submit(fields); // by a double click: it says what it did
+  const again = await submit(fields); // by a double click: it says what the first one did
   expect([again.statusCode, again.cookies]).toEqual([200, []]);
   expect(again.body).toContain('Welcome to Portal');
   expect((await submit(fields, { accept: 'application/json' })).statusCode).toBe(400);
@@ -109,7 +109,7 @@ test('it leads on to the site of the oldest client that has one, if any', async 
   for (const uri of ['com.example.app:/cb', 'https://portal.example/cb', 'https://other.example/cb']) {
     const client = { name: 'Web', client_type: 'public', redirect_uris: [uri] };
     expect((await owner('POST', clients, client)).statusCode).toBe(201);
-    api.clock.advance(1000); // made at one moment they would be told apart by their ids
+    api.clock.advance(1000); // with equal times, the ids would decide
   }
   expect(await leadsTo()).toBe('https://portal.example');
   expect(await leadsTo({ intent: 'directory' })).toBeNull();
@@ -148,7 +148,7 @@ test('what is wrong is said on the form, and nothing is consumed', async () => {
 
 test('somebody who has a sign-in already only confirms', async () => {
   const caller = await newIdentityCaller(api, account);
-  await rowsOf(api, 'update identities set verified_by_word = false where id = $1', [caller.id]); // they have shown it
+  await rowsOf(api, 'update identities set verified_by_word = false where id = $1', [caller.id]); // they have proved it
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const made = await inviteTo(production, path, { email: caller.email });
   const page = (await open(made.token)).body;

@@ -64,7 +64,7 @@ test('with the hint of this session it ends session and grants at once, and goes
     [ana.id],
   );
   const { sid } = decodeJwt(tokens.id_token);
-  // The one that webhooks tell, by which an application ends what it keeps of its own.
+  // The event that webhooks deliver, with which an application ends its own session.
   expect(events).toEqual([
     { action: 'auth.identity_signed_out', metadata: {} },
     { action: 'identity.signed_out', metadata: { session_id: sid } },
@@ -93,7 +93,7 @@ test('without a hint the person is asked; yes ends it, no does not', async () =>
   expect(page.statusCode).toBe(200);
   expect(page.headers['content-language']).toBe('de');
   const stayed = await browser.submit(page, { confirm: 'no' });
-  // To the application, and not to its page for whoever is signed out.
+  // To the application, and not to its page for signed-out people.
   expect([stayed.statusCode, stayed.headers.location]).toEqual([303, new URL(redirectUri).origin]);
   expect(await isSignedIn()).toBe(true);
   const left = await browser.submit(page, { confirm: 'yes' });
@@ -121,7 +121,7 @@ test('with somebody else’s hint the person is asked, and nobody is out before 
   await browser.submit(page, { confirm: 'no' });
   expect(await isSignedIn()).toBe(true);
   expect([await holdings(), await holdings(bobs)]).toEqual([living, living]);
-  // What the application holds of Bob is what it asked to be rid of.
+  // The application asked to end the tokens that it holds of Bob.
   await browser.submit(page, { confirm: 'yes' });
   expect([await holdings(), await holdings(bobs)]).toEqual([ended, ended]);
 });
@@ -129,7 +129,7 @@ test('with somebody else’s hint the person is asked, and nobody is out before 
 describe('what the client holds of a session that is not, or no longer, the browser’s ends with its own hint', () => {
   const byHint = (who: Browser) =>
     who.get(url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri }));
-  /** The browser's session is over, and the application goes on. */
+  /** The browser's session ends, and the application's tokens survive it. */
   async function outlived() {
     world.wait(hours(13));
     const refreshed = await refresh(world.app, client, tokens.refresh_token);
@@ -269,9 +269,9 @@ test.each<[string, () => Record<string, string>, string]>([
 ])('%s is a 400 page that says so, and signs nobody out', async (_name, parameters, detail) => {
   const answer = await browser.get(url(parameters()));
   expect(answer.statusCode).toBe(400);
-  expect(answer.body).toMatch(/<h1>\s*This link does not work/); // nothing of signing in
+  expect(answer.body).toMatch(/<h1>\s*This link does not work/); // nothing about signing in
   expect(answer.body).toContain(detail);
-  // In the looks of the client that it names.
+  // In the design of the client that it names.
   const isKnown = parameters().client_id === client.clientId;
   expect(/<title>[^<]* · ([^<]+)</.exec(answer.body)?.[1]).toBe(isKnown ? 'Acme' : 'Gatehouse');
   expect(answer.headers.location).toBeUndefined();

@@ -38,7 +38,7 @@ const refused = async (browser: Browser, more: Record<string, string>) => {
   const answer = await browser.get(authorizeUrl(client, more));
   return [answer.statusCode, /<dd lang="en">([^<]*)</.exec(answer.body)?.[1] ?? answer.body];
 };
-/** Whether access tokens are, by userinfo, introspection and the end-user API alike, which are asked at the same time. */
+/** Whether access tokens are accepted, by userinfo, introspection and the end-user API alike, in parallel. */
 const taken = (...all: { access_token: string }[]) =>
   Promise.all(
     all.map(async ({ access_token: token }) => {
@@ -183,7 +183,7 @@ describe('who may finish', () => {
       const totp = await enrollTotp(world, place, ben);
       const allowed = which === 'taken' ? 'totp' : 'webauthn';
       await setTo(`mfa_policy = '${mfaPolicy}', mfa_allowed_factors = '{${allowed}}'`);
-      world.wait(2000); // settings are remembered for a second
+      world.wait(2000); // settings are cached for a second
       const challenge = await browser.get(authorizeUrl(at, { organization: id, max_age: '86400' }));
       const { pathname, search } = locationOf(await browser.submit(challenge, { code: totp.code() }));
       const page = await browser.get(pathname + search);

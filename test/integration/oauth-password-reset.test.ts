@@ -88,7 +88,7 @@ test('whoever uses a link where somebody else is signed in is told so, and asked
   expect(locationOf(await browser.submit(form, { email: ida.email, password: chosen })).origin).toContain(
     'app.example',
   );
-  // Their own session is no reason to ask.
+  // Their own session does not cause the question.
   await forgot(provider.browser(), client, ida.email);
   const again = await browser.submit(await browser.get(await lastLink(provider, environment.environmentId)), {
     password: `${chosen} more`,
@@ -196,7 +196,7 @@ test('a sign-in with the old password that is under way when it is replaced begi
   const signIns = pages.map(({ browser, page }) => browser.submit(page, { email: person.email, password }));
   const answers = await Promise.all([...signIns, provider.logins.passwordReset.reset({ token, password: chosen })]);
   const statuses = answers.slice(0, -1).map((answer) => (answer as { statusCode: number }).statusCode);
-  for (const status of statuses) expect([200, 303]).toContain(status); // before; after, or meanwhile
+  for (const status of statuses) expect([200, 303]).toContain(status); // before the reset; after it, or at the same time
   const living = await provider.query('select from sessions where identity_id = $1 and revoked_at is null', [
     person.id,
   ]);
@@ -249,13 +249,13 @@ test('what was proved with a password that has been replaced since starts nothin
       ...more,
     });
   const refused = { code: 'auth.invalid_credentials' };
-  await expect(start({})).rejects.toMatchObject(refused); // a second factor of a minute later
+  await expect(start({})).rejects.toMatchObject(refused); // a second factor a minute later
   await expect(start({ passwordChangedAt: before })).rejects.toMatchObject(refused);
   await expect(start({ passwordChangedAt: null })).rejects.toMatchObject(refused);
   expect(await provider.query('select from sessions where identity_id = $1', [person.id])).toEqual([]);
   expect(await provider.query('select from events where resource_id = $1', [person.id])).toEqual([]);
   await start({ passwordChangedAt: provider.now() });
-  await start({ amr: ['hwk', 'user'] }); // a passkey has nothing to do with it
+  await start({ amr: ['hwk', 'user'] }); // a passkey is not affected
 });
 
 test('a sign-in that starts nothing leaves the browser’s other sessions as they are', async () => {
@@ -317,7 +317,7 @@ test('what was proved with a password that has been replaced since waits for no 
   expect(await begun({})).toBe(false);
   expect(await begun({ authenticatedAt: provider.now() })).toBe(true);
   expect(await begun({ method: 'passkey', amr: ['hwk', 'user'] })).toBe(true);
-  expect(await begun({ method: 'session' })).toBe(true); // one that was kept by whoever changed the password in it
+  expect(await begun({ method: 'session' })).toBe(true); // kept by the person who changed the password in it
 });
 
 test('the mailbox is proved by it: who was not confirmed is, and what a stranger had parked for the address is void', async () => {
@@ -455,7 +455,7 @@ describe('the link', () => {
         expect(nextOf(answer.body)).toContain(`login_hint=${encodeURIComponent(person.email)}`);
       }
       expect(await changes()).toHaveLength(1);
-      expect((await set(link, 'another lantern seven')).statusCode).toBe(400); // that one was not set
+      expect((await set(link, 'another lantern seven')).statusCode).toBe(400); // that password was not set
       const token = link.split('token=')[1] as string;
       const script = await provider
         .browser()
@@ -546,7 +546,7 @@ test('an application that begins sign-ins by itself is asked to, in whatever bro
   const done = await phone.submit(await phone.get(link), { password: chosen });
   const iss = encodeURIComponent(provider.baseUrl);
   expect(nextOf(done.body)).toBe(`https://app.example/login?iss=${iss}&login_hint=${encodeURIComponent(email)}`);
-  // Whoever reads the mailbox later is told no address.
+  // A person who reads the mailbox later does not see the address.
   provider.wait(minutes(2));
   const spent = await provider.browser().get(link);
   expect(spent.body).toContain(`"https://app.example/login?iss=${iss}"`);

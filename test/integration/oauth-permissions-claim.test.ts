@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Somebody with permissions at the Environment's root, in organizations of long names. */
+/** Creates a person with permissions at the Environment's root, in organizations with long names. */
 async function newHolder(keys: readonly string[], organizations: number) {
   const ana = await environment.newIdentity();
   const name = 'A name as long as one may well be, in letters of more than a byte: Ä, ß, ø';
@@ -40,7 +40,7 @@ async function newHolder(keys: readonly string[], organizations: number) {
   return ana;
 }
 const keys = Array.from({ length: 600 }, (_, i) => `warehouse_section_${String(i).padStart(3, '0')}.approve`);
-/** What servers commonly take for one header. */
+/** The usual limit of servers for one header. */
 const room = 8192 - 'authorization: Bearer \r\n'.length;
 
 test('a token names as many permissions as it has room for, by key, says that there are more, and fits a header', async () => {

@@ -241,7 +241,7 @@ describe.each([
     const next = await used(client(), first, { scope: asked });
     expect(next).toMatchObject({ scope: 'openid email', id_token: expect.any(String) });
     expect(await used(client(), next.refresh_token, { scope: `${asked} profile` })).toBe('invalid_scope');
-    // What would leave nothing is a slip, and is told before the token is spent.
+    // A scope that would leave nothing is a typing error, and reported before the token is used up.
     expect(await used(client(), next.refresh_token, { scope: 'opneid' })).toBe('invalid_scope');
     expect(await used(client(), next.refresh_token, { scope: 'openid phone' })).toMatchObject({ scope: 'openid' });
 
@@ -249,7 +249,7 @@ describe.each([
     const narrow = await environment.newClient({ tokenEndpointAuthMethod, scopes: ['openid', 'org'] });
     const given = await start(narrow, { scope: 'openid email' });
     expect(await used(narrow, given.refresh_token, { scope: 'openid email' })).toMatchObject({ scope: 'openid' });
-    // As there, nothing can be what is left.
+    // For such a client, an empty scope is possible.
     const nothing = await start(narrow, { scope: 'email' });
     expect(await used(narrow, nothing.refresh_token, { scope: 'email' })).toMatchObject({ scope: '' });
   });
@@ -258,7 +258,7 @@ describe.each([
     const { id } = client();
     const allow = async (scopes: string[]) => {
       await world.query('update oauth_clients set scopes = $2 where id = $1', [id, scopes]);
-      world.wait(seconds(2)); // a client is remembered for one
+      world.wait(seconds(2)); // a client is cached for one
     };
     const { refresh_token: first } = await start(client(), { scope: 'openid email profile' });
     await allow(['openid', 'email', 'org']);

@@ -49,7 +49,7 @@ const identity = async ({ accountId }: Environment, email: string) =>
 async function signUp(browser: Browser, url: string, fields: Record<string, string>) {
   return browser.submit(await browser.get(url), { password: chosen, ...fields });
 }
-/** Of whom the mails were that an Environment was asked for. */
+/** Returns whose mails an Environment was asked for. */
 const requestsIn = ({ environmentId }: Environment, action: string) =>
   provider.query(
     `select l.identity_id, e.actor_type from events e join identity_links l on l.id::text = e.resource_id
@@ -108,13 +108,13 @@ test('a person signs up, confirms the address, and arrives at the client with ev
     email,
     email_verified_at: null,
     password_hash: null,
-    first_name: null, // it waits in the link, with the password
+    first_name: null, // it is in the sealed link, with the password
   });
   const of = { identity_id: (await identity(environment, email))?.id, actor_type: 'anonymous' };
   expect(await requestsIn(environment, 'auth.sign_up_requested')).toEqual([of]);
   const [mail] = await waitingMails(provider, environment.environmentId);
   expect(mail).toMatchObject({ template: 'verify-email', locale: 'de', to: email });
-  // What a stranger typed as a name is greeted in no mail.
+  // No mail contains a name that a stranger typed.
   expect(mail?.values).toMatchObject({ first_name: email.split('@')[0], application_name: 'Acme' });
 
   const refused = await browser.submit(await browser.get(authorizeUrl(client)), { email, password: chosen });
@@ -197,7 +197,7 @@ test('where a captcha is demanded the page has it, and nobody signs up without',
     const unasked = await send({ 'cf-turnstile-response': 'solved' });
     expect(messageOf(unasked.body)).toMatch(/^We cannot check right now that you are a person/);
     turnstile.behave('well');
-    // What is wrong with the form is said before the token, which works once, is used up.
+    // Errors in the form are reported before the captcha token, which works once, is used up.
     const asked = turnstile.asked.length;
     expect(messageOf((await send({ 'cf-turnstile-response': 'solved', email: 'nobody' })).body)).toMatch(
       /^Enter an email/,
@@ -435,14 +435,14 @@ describe('the link', () => {
       [environment.environmentId],
     );
     expect(once).toHaveLength(1);
-    expect((await provider.browser().submit(page, {})).body).toContain('is confirmed'); // the form, sent twice
+    expect((await provider.browser().submit(page, {})).body).toContain('is confirmed'); // the same form twice
     const script = await provider.browser().submit(page, {}, { accept: 'application/json' });
     expect([script.statusCode, script.json().error]).toEqual([400, 'invalid_request']);
     provider.wait(minutes(1));
     expect((await provider.browser().submit(page, {})).statusCode).toBe(400);
     const after = await browser.get(await linkIn(page.body));
     expect(after.statusCode).toBe(400);
-    expect(after.body).not.toContain('/oauth/verify-email/resend'); // confirmed is confirmed
+    expect(after.body).not.toContain('/oauth/verify-email/resend'); // already confirmed
     expect(after.body).toContain('Go to sign-in');
   });
 
@@ -565,7 +565,7 @@ describe("somebody signs up with a stranger's address", () => {
     });
     expect(messageOf(tried.body)).toMatch(/not confirmed yet/);
 
-    // The stranger can still have the address for themselves, by their own sign-up.
+    // The stranger can still claim the address by their own sign-up.
     await signUp(victim, url, { email });
     await confirmIn(victim, await lastLink(provider, environment.environmentId));
     const signIn = async (password: string) => {
@@ -706,7 +706,7 @@ describe("somebody signs up with a stranger's address", () => {
     }
   });
 });
-/** Also of one that is void by now, which no mail would bring any more. */
+/** Returns the newest link, even one that is void by now and would not be mailed any more. */
 async function newestLink({ environmentId }: Environment) {
   const { identityLinkToken } = await import('../../src/domain/identity-links.js');
   const [row] = await provider.query<{ id: string }>(

@@ -32,7 +32,7 @@ afterAll(() => world.close());
 
 type Person = Awaited<ReturnType<TestEnvironment['newIdentity']>>;
 
-/** Somebody who belongs to an organization with each of these policies. */
+/** Creates a person who belongs to one organization for each of these policies. */
 async function member(...policies: Partial<AuthenticationPolicy>[]) {
   const person = await environment.newIdentity();
   const organizations: TestOrganization[] = [];
@@ -162,7 +162,7 @@ describe('allowed methods', () => {
     const form = await browser.get(link.replaceAll('&amp;', '&'));
     expect(form.body).not.toContain(person.email);
     codeIn(await browser.submit(form, { email: (await environment.newIdentity()).email, password }));
-    // Who has proved it just now sees why, and nothing that would lead in circles.
+    // A person who has just signed in sees the reason, and no link that would lead in circles.
     expect((await signIn(person)).body).not.toContain('Use another account');
   });
 

@@ -4,7 +4,9 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
-/** Neither signing up nor asking for a new password tells whether an address is known, in its answer or in its time. */
+/**
+ * Neither a sign-up nor a request for a new password reveals whether an address is known, in its answer or its time.
+ */
 
 let world: TestProvider;
 let environment: TestEnvironment;
@@ -27,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** All of one length, so that even the length of an answer has to be the same. */
+/** All have one length, so that even the length of an answer has to be equal. */
 async function newAddress(kind: Kind): Promise<string> {
   const email = `${randomBytes(8).toString('hex')}@example.com`;
   if (kind === 'known') await environment.newIdentity({ email });
@@ -51,7 +53,7 @@ const steps = {
   'asking for a new password': (email: string, accept: string) => post('/oauth/password/forgot', { email }, accept),
 };
 
-/** An answer without what is random in it, or was typed. */
+/** Returns an answer without its random and typed parts. */
 function comparable({ statusCode, headers, body, cookies }: LightMyRequestResponse, email: string) {
   const nonce = /'nonce-([^']+)'/.exec(String(headers['content-security-policy']))?.[1] ?? 'none';
   const secrets = cookies.map(({ value }) => value);

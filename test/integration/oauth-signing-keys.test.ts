@@ -243,7 +243,7 @@ test('the size that is set is that of the next key, which is published beside a 
     });
   await expect(verify(smaller, time - days(17))).resolves.toBeDefined();
   await expect(verify(larger, time)).resolves.toBeDefined();
-  // A process that was started with another setting takes both, too.
+  // A process with another setting accepts both, too.
   await expect(process(2048).verify(larger, { typ: 'at+jwt', audience: 'app' })).resolves.toBeDefined();
 });
 

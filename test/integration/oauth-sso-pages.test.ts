@@ -27,7 +27,7 @@ import {
   startSsoWorld,
 } from '../support/sso.js';
 
-/** What the sign-in page shows of the way to an identity provider, and who goes it as somebody else. */
+/** How the sign-in page leads to an identity provider, and the sign-in there as another person. */
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 40);
@@ -42,7 +42,7 @@ afterAll(() => stop());
 let used = 0;
 const nextId = () => planned.ids[used++] ?? '';
 const nothing = { passwordLoginEnabled: false, emailOtpLoginEnabled: false, passkeyLoginEnabled: false };
-/** An Environment with an organization whose provider signs in people of acme.example. */
+/** Creates an Environment with an organization whose provider signs in people of acme.example. */
 const place = (settings: Partial<EnvironmentSettings> = {}) => newSsoPlace(world, idp, { id: nextId() }, settings);
 const somebody = () => {
   const email = acmeAddress();
@@ -56,14 +56,14 @@ const setDefault = async ({ environmentId }: TestEnvironment, { id }: SsoConnect
   await world.db.transaction('system', (tx) =>
     tx.update(EnvironmentSettings, { environmentId }, { defaultSsoConnectionId: id }),
   );
-  world.wait(2000); // what a process remembers of a client is a second old at most
+  world.wait(2000); // a process caches a client for at most a second
 };
-/** Where the page leads on to that answers a form, since a form may not go there itself. */
+/** Returns where the page after a form leads, since the form itself may not redirect there. */
 const awayIn = ({ body, headers }: LightMyRequestResponse) => {
   expect(headers.location).toBeUndefined();
   return new URL(/http-equiv="refresh" content="0;url=([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '');
 };
-/** Signs in there and comes back; the answer of `/sso/complete`. */
+/** Signs in there and returns; returns the answer of `/sso/complete`. */
 async function comeBack(browser: Browser, away: URL, login: string) {
   const answered = await browser.get((await signInThere(away.href, login)).replace(baseUrl, ''));
   return browser.get(String(answered.headers.location));
@@ -176,7 +176,7 @@ describe('where identity providers are the only way in', () => {
     expect(asksForProvider(page)).toEqual(asked);
     const away = awayIn(await browser.submit(page, { email: 'mia@own.example' }));
     expect(away.searchParams.get('redirect_uri')).toContain(own.id);
-    // One that has its own names it, and where that is off no address helps.
+    // An organization with its own connection uses that, and if it is disabled, no address helps.
     await setPolicy(world, organization, { require_sso: true });
     await world.query(`update sso_connections set status = 'disabled' where id = $1`, [connection.id]);
     const barred = await browser.get(authorizeUrl(client, { organization: organization.id }));
@@ -225,7 +225,7 @@ test('beside a password, an address alone leads to its provider; nobody else is 
 });
 
 describe('an organization that requires SSO takes a connection of the Environment that is not the default', () => {
-  /** Somebody whose address the Account's connection speaks for, with a password that is not enough. */
+  /** Creates a person for whose address the Account's connection is responsible, with a password that is not enough. */
   async function held() {
     const { environment, client } = await place();
     const email = `mia@${uuidv7()}.example`;
@@ -293,7 +293,7 @@ describe('an organization that requires SSO takes a connection of the Environmen
 });
 
 describe('somebody else than the session is of', () => {
-  /** An Environment whose default connection has signed somebody in. */
+  /** Creates an Environment whose default connection has signed a person in. */
   async function signedIn(settings: Partial<EnvironmentSettings> = nothing) {
     const { environment, client } = await place(settings);
     const domain = `${uuidv7()}.example`;
@@ -325,7 +325,7 @@ describe('somebody else than the session is of', () => {
     const choice = await browser.get(authorizeUrl(client, more));
     expect(choice.body).toContain('Choose an account');
     const away = awayIn(await browser.submit(choice, { choice: 'other' }));
-    expect(away.searchParams.get('prompt')).toBe('login'); // the one that this provider knows
+    expect(away.searchParams.get('prompt')).toBe('login'); // the only value that this provider knows
     expect(codeIn(await comeBack(browser, away, bob))).toBeTruthy();
     expect(await whoIsIn(environment)).toEqual([bob]);
   });
@@ -373,7 +373,7 @@ describe('somebody else than the session is of', () => {
     const question = await comeBack(browser, locationOf(away), login);
     expect(question.body).toContain(`Stay signed in as ${stranger.email}`);
     expect(codeIn(await browser.submit(question, {}))).toBeTruthy();
-    // Without a provider the page says why, as ever.
+    // Without a provider the page shows the reason, as usual.
     const other = await newOrganization(world, environment);
     const page = await browser.get(authorizeUrl(client, { organization: other.id }));
     expect(page.body).toContain('You are signed in with an account that does not belong to this organization.');

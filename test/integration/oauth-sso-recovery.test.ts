@@ -26,7 +26,7 @@ afterAll(() => world.close());
 
 const provider = { issuer: 'https://127.0.0.1:1', clientId: 'gatehouse', clientSecret: 'secret' };
 
-/** A member of an organization that requires its provider, which is down; with codes for that day. */
+/** Creates a member of an organization that requires its provider, which is down, with recovery codes for that. */
 async function newMember(
   status: 'active' | 'auto_disabled' = 'auto_disabled',
   before: (person: Pick<Identity, 'email'>) => Promise<void> = async () => {},
@@ -107,7 +107,7 @@ test.each(['one after the other', 'at once'])(
     and metadata->>'reason' = 'sso_recovery_code_wrong'`;
     expect(await world.query(failed, [person.id])).toEqual([]);
     const stranger = world.browser();
-    await passwordStep(stranger, client, (await newMember()).person); // from here on it is known as another one
+    await passwordStep(stranger, client, (await newMember()).person); // known as another browser from here on
     for (const other of [world.browser(), stranger]) expect((await send(other)).statusCode).toBe(403); // a copy of it
     const again = (await passwordStep(browser, client, person, { prompt: 'login' })).page; // another sign-in
     expect(alertOf(await recover(browser, again, codes[0]))).toBe('This code is wrong or has already been used.');
@@ -200,7 +200,7 @@ describe('a sign-in for an organization leads to its provider at once', () => {
     'the page of one that is down (%s) leads to the recovery code',
     async (status) => {
       const { person, organization, codes } = await newMember(status);
-      const client = await environment.newClient(); // what is remembered of another one is from before the connection
+      const client = await environment.newClient(); // another client is cached from before the connection
       const browser = world.browser();
       const failed = await browser.get(authorizeUrl(client, { organization: organization.id }));
       expect(failed.statusCode).toBe(status === 'active' ? 503 : 403);
@@ -208,7 +208,7 @@ describe('a sign-in for an organization leads to its provider at once', () => {
       const page = await browser.get(linkTo(failed.body, 'recovery'));
       expect(alertOf(page)).toBe('First confirm who you are. Then we ask for your organization’s recovery code.');
       const barred = await prove(browser, page, person.email);
-      // What was proved is not enough, and the browser is signed in by nothing.
+      // The proof is not enough, and starts no session.
       expect(barred.statusCode).toBe(403);
       expect((await browser.get(authorizeUrl(client, { prompt: 'none' }))).headers.location).toContain(
         'login_required',

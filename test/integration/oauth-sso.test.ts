@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(() => stop());
 
 let used = 0;
-/** An Environment with an organization whose provider signs in people of acme.example. */
+/** Creates an Environment with an organization whose provider signs in people of acme.example. */
 const place = (overrides: Partial<SsoConnection> = {}, settings: Partial<EnvironmentSettings> = {}) => {
   const id = planned.ids[used++] ?? uuidv7();
   return newSsoPlace(world, idp, { id, ...overrides }, { emailOtpLoginEnabled: true, ...settings });
@@ -61,7 +61,7 @@ const somebody = (claims: object = {}) => {
   return { login, email };
 };
 
-/** What comes after the provider: the answer of `/sso/complete`. */
+/** Signs in at the provider; returns the answer of `/sso/complete`. */
 async function walk(browser: Browser, url: string, login: string, jar?: Map<string, string>) {
   const away = await browser.get(url);
   expect(String(away.headers.location)).toContain(idp.issuer);
@@ -102,7 +102,7 @@ describe('the way there and back', () => {
       [claims.sub],
     );
     expect(signedIn).toEqual([{ metadata: expect.objectContaining({ connection_id: connection.id }) }]);
-    // The session of before is enough the next time.
+    // The next time, the existing session is enough.
     expect(codeIn(await browser.get(url))).toBeTruthy();
   });
 
@@ -207,7 +207,7 @@ describe('which provider', () => {
     const foreign = await browser.post('/oauth/sso', { ...parameters, email }, { origin: 'https://evil.example.com' });
     expect(foreign.statusCode).toBe(403);
 
-    // What was typed is not typed again where it did not work.
+    // After a failure the typed address need not be typed again.
     const late = await signInThere(script.json().redirect_to, login);
     await setStatus(connection, 'disabled');
     const delivered = await browser.get(late.replace(baseUrl, ''));
@@ -268,17 +268,17 @@ describe('whom an answer lets in', () => {
     expect(await enter(there, next)).toEqual([403, 'sso.subject_mismatch']);
     expect(await enter(there, login)).toBe('in');
     expect(await reasonsAt(world, there)).toEqual(['subject_mismatch']);
-    // The one of before has another address by now: the new one is new.
+    // The earlier person has another address by now: the new one is new.
     await world.query('update identities set email = $2 where id = $1', [ana, `was-${email}`]);
     expect(await enter(there, next)).toBe('in');
     const [berta] = await owners();
     expect(berta).not.toBe(ana);
-    // The provider names everybody anew.
+    // The provider issues a new subject for everybody.
     await world.query('delete from sso_links where connection_id = $1', [there.connection.id]);
     idp.people.set(`anew-${login}`, { email, email_verified: true });
     expect(await enter(there, `anew-${login}`)).toBe('in');
     expect(await owners()).toEqual([berta]);
-    // A name that is an address goes with it.
+    // A subject that is an address is deleted with the link.
     await world.query(`update sso_links set subject = 'someone@acme.example' where identity_id = $1`, [berta]);
     expect(await enter(there, next)).toBe('in');
   });
@@ -314,10 +314,10 @@ describe('whom an answer lets in', () => {
     await world.query('delete from organization_members where identity_id = $1', [id]);
     expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
     await world.query('update identities set email = $2 where id = $1', [id, email]);
-    expect(await enter(there, login)).toBe('in'); // has come back
+    expect(await enter(there, login)).toBe('in'); // a member again
   });
 
-  /** Somebody who has come by the provider, has left its organization since, and has another address, which it says too. */
+  /** Creates a person who signed in by the provider, left its organization since, and has a new address, also there. */
   async function whoHasLeft() {
     const there = await place();
     const { login, email } = somebody();
@@ -370,7 +370,7 @@ describe('whom an answer lets in', () => {
     const nobody = `nobody\u0000${uuidv7()}`;
     idp.people.set(nobody, { email: 'nobody@acme.example' });
     expect(await enter(there, nobody)).toEqual([403, 'sso.subject_missing']);
-    const known = await there.environment.newIdentity({ email: `${'k'.repeat(65)}@acme.example` }); // from before there were bounds
+    const known = await there.environment.newIdentity({ email: `${'k'.repeat(65)}@acme.example` }); // from before there was a length limit
     idp.people.set(known.id, { email: known.email, email_verified: true });
     expect(await enter(there, known.id)).toBe('in');
     idp.people.set(login, { email: `${login}@ＡＣＭＥ.example` });
@@ -445,7 +445,7 @@ describe('whom an answer lets in', () => {
     ]);
     const grants = 'select from grants where session_id = $1 and revoked_at is null';
     expect(await world.query(grants, [session?.id])).toEqual([]);
-    expect(await enter(there, before.login)).toBe('in'); // as somebody else
+    expect(await enter(there, before.login)).toBe('in'); // as another person
     expect(await identitiesWith(before.email)).toEqual([expect.not.objectContaining({ id })]);
   });
 
@@ -495,7 +495,7 @@ describe('whom an answer lets in', () => {
       )[0];
     for (let i = 0; i < 2; i++) expect(await enter(there, login)).toBe('in');
     expect(await person()).toEqual({ password: expect.any(String), verified: null });
-    // By the provider of production it is theirs, and nobody else knows a password of it.
+    // Production's provider names them as theirs, and nobody else knows a password of the identity.
     await world.query(`update environments set type = 'production' where id = $1`, [there.environment.environmentId]);
     await world.query('delete from sso_links where identity_id = $1', [id]);
     expect(await enter(there, login)).toBe('in');
@@ -516,7 +516,7 @@ describe('whom an answer lets in', () => {
       { id, password_hash: null, email_verified_at: expect.any(Date) },
     ]);
     expect(await waysInOf(world.query, id)).toEqual({ ...noWayIn, links: 1 });
-    // Once they are there, what they choose stays theirs.
+    // Once they have signed in, what they choose stays.
     await world.query(`update identities set password_hash = 'of their own' where id = $1`, [id]);
     await world.query('delete from sso_links where identity_id = $1', [id]);
     expect(await enter(there, login)).toBe('in');
@@ -545,7 +545,7 @@ describe('the gate', () => {
     expect(codeIn(await walk(browser, authorizeUrl(client, { login_hint: email }), login))).toBeTruthy();
     await setPolicy(world, organization, { require_sso: true });
     expect(codeIn(await browser.get(authorizeUrl(client)))).toBeTruthy();
-    // Another organization's provider says nothing of this one's members.
+    // Another organization's provider does not decide about this one's members.
     const its = await newOidcConnection(world, environment, idp, {
       id: planned.ids[used++] ?? uuidv7(),
       organizationId: other.id,
@@ -626,17 +626,17 @@ describe('what is refused', () => {
     const [ana, eve] = [world.browser(), world.browser()];
     const away = await ana.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
     const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
-    await eve.get(authorizeUrl(client, { login_hint: 'a@acme.example' })); // has a cookie of her own
+    await eve.get(authorizeUrl(client, { login_hint: 'a@acme.example' })); // has her own cookie
     const answered = await eve.get(back);
     const complete = String(answered.headers.location);
     expect(failureIn(await eve.get(complete))).toEqual([400, 'sso.stale']);
-    // Whoever began knows the request, and may have sent somebody else to the provider (RFC 9700 §4.7).
+    // An attacker who began it knows the request, and may have sent another person to the provider (RFC 9700 §4.7).
     const [known] = complete.split('&');
     const again = String((await ana.get(`${back}&x=1`)).headers.location);
     expect(again.split('&')[0]).toBe(known);
     for (const guess of [known, `${known}&answer=${'x'.repeat(43)}`, again])
       expect(failureIn(await ana.get(String(guess)))).toEqual([400, 'sso.stale']);
-    // It is still there for both in one: the browser that began, with what the one that brought it was given.
+    // It still works for both in one: the browser that began it, with what the returning browser got.
     expect(codeIn(await ana.get(complete))).toBeTruthy();
 
     const [path = ''] = back.split('?');
@@ -786,7 +786,7 @@ const setStatus = ({ id }: SsoConnection, status: SsoConnection['status']) =>
   world.db.transaction('system', (tx) => tx.update(SsoConnection, { id }, { status })).then(forget);
 const setNode = (id: string, status: NodeStatus) =>
   world.db.transaction('system', (tx) => tx.update(Node, { id }, { status })).then(forget);
-/** What a process remembers of a client is a second old at most. */
+/** Waits for a process's cache of a client, of at most a second. */
 const forget = () => world.wait(2000);
 const newMember = ({ accountId, environmentId }: TestEnvironment, { id }: TestOrganization, ana: { id: string }) =>
   world.db.transaction('system', (tx) =>

@@ -5,7 +5,7 @@ import { newAccount, startApi, type TestApi } from '../support/api.js';
 import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 import { newPublicClient } from '../support/public-client.js';
 
-/** The specification's table of limits, as far as it is about `/oauth`. */
+/** The part of the specification's table of limits that concerns `/oauth`. */
 const specified: Partial<Record<ThrottledRoute, [points: number, seconds: number]>> = {
   'POST /oauth/login/email-otp/start': [5, 900],
   'POST /oauth/login/email-otp/verify': [10, 600],
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 let addresses = 0;
-/** Of another subscriber each: the last 64 bits are their own to choose. */
+/** Returns an address of a new subscriber each: they choose the last 64 bits themselves. */
 const newAddress = () => `2001:db8:0:${(++addresses).toString(16)}::1`;
 
 function send(route: ThrottledRoute, remoteAddress: string, { process = 0, headers = {} as object, fields = {} } = {}) {
@@ -59,7 +59,7 @@ test('the table has every limit of the specification', () => {
     ),
   );
   const names = Object.values(throttles).map(({ name }) => name);
-  expect(new Set(names).size).toBe(names.length); // or two would share a count
+  expect(new Set(names).size).toBe(names.length); // otherwise two would share a counter
 });
 
 describe.each(routes)('%s', (route) => {
@@ -116,7 +116,7 @@ test('and with the way back to the sign-in that its form is of, in another way i
   const asked = Object.fromEntries(new URL(href, processes[0].baseUrl).searchParams);
   expect(asked).toEqual({ ...parameters, state: 'a"b' });
   expect((await processes[0].app.inject({ url: href, headers: { accept: 'text/html' } })).statusCode).toBe(200);
-  // One that is of no request leads nowhere.
+  // A request without a client leads nowhere.
   const lost = await send(route, from, { fields: { client_id: '' } });
   expect(lost.statusCode).toBe(429);
   expect(lost.body).not.toContain('/oauth/authorize');

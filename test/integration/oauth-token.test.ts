@@ -316,10 +316,10 @@ test('scripts of the client’s origins may read the answer, others may not', as
   expect(await allowed('https://app.example.com', spa)).toBe('https://app.example.com');
   expect(await allowed('https://admin.example.com', spa)).toBe('https://admin.example.com');
   expect(await allowed('https://evil.example', spa)).toBeUndefined();
-  // A sandboxed frame's origin, and what a URL parser makes of an app's own scheme.
+  // A sandboxed frame's origin, and a URL parser's origin of an app's own scheme.
   const app = await tenant.newClient({ redirectUris: ['com.example.app:/cb'] });
   for (const one of [spa, app]) expect(await allowed('null', one)).toBeUndefined();
-  // As its redirect URI http://127.0.0.1/cb may vary its port, and nothing else.
+  // Like the redirect URI http://127.0.0.1/cb, the origin may vary its port, and nothing else.
   for (const local of ['http://127.0.0.1', 'http://127.0.0.1:5173']) expect(await allowed(local, spa)).toBe(local);
   for (const other of [
     'http://[::1]:5173',

@@ -6,7 +6,7 @@ import { lastLink } from '../support/identity-mails.js';
 import { authorizeUrl, newProvider, refresh, type TestProvider, tokensFor } from '../support/oauth.js';
 import { newOther } from '../support/other-environment.js';
 
-/** Links that were mailed before somebody was removed, or their address was moved. */
+/** Links that were mailed before a person was removed, or their address was changed. */
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(() => provider.close());
 
 const at = (path: string, url: string) => url.replace('/oauth/authorize?', `${path}?`);
 
-/** Somebody of another Environment of the Account, who has asked to join this one. */
+/** Creates a person of another Environment of the Account who has asked to join this one. */
 async function joining() {
   const environment = await provider.newEnvironment({ allowSelfSignup: true });
   const { accountId, applicationId, environmentId } = environment;
@@ -48,7 +48,7 @@ test('whoever was removed does not come back by a link that they had asked for b
   expect(await join(first)).toBe(200);
   await remove();
   expect((await open(second)).statusCode).toBe(400);
-  expect(await join(await ask())).toBe(200); // asked for since
+  expect(await join(await ask())).toBe(200); // requested afterwards
 });
 
 test('a sign-in that was under way while its person was removed is none when they join again', async () => {
@@ -57,7 +57,7 @@ test('a sign-in that was under way while its person was removed is none when the
   const browser = provider.browser();
   const { refresh_token: token } = await tokensFor(browser, client, known.email);
   await remove();
-  // As if its session had been made a moment after the removal, which had waited for nothing.
+  // As if the session had been created a moment after the removal, without having waited.
   for (const table of ['sessions', 'grants'])
     await provider.query(`update ${table} set revoked_at = null where identity_id = $1`, [known.id]);
   expect(await join(await ask())).toBe(200);

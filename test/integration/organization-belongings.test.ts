@@ -6,7 +6,7 @@ import { callsWith } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { newDirectory, newGroup, scimOutcome } from '../support/scim.js';
 
-/** What an organization has to itself, when it goes: its connection, its domains, its directory (docs/decisions/0037). */
+/** What happens to an organization's connection, domains and directory when it is deleted (docs/decisions/0037). */
 
 let api: TestApi;
 let account: TestAccount;
@@ -30,7 +30,7 @@ const map = async (body: object): Promise<string> => {
   return made.json().data.id;
 };
 
-/** Somebody who signed in by the provider of an organization that has all that one can have. */
+/** Creates an organization with all of these, and a person who signed in by its provider. */
 async function furnished() {
   const person = await people.make({ by: 'organization', isKnown: true });
   expect(await people.happenings.complete(person)).toBe('goes on');

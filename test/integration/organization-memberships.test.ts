@@ -131,11 +131,11 @@ describe('who leaves the environment', () => {
     const first = await assign(api, account, ben, 'viewer', unit.id);
     const held = await assign(api, account, ben, 'viewer', acme);
     await assign(api, account, ben, 'administrator', unit.id);
-    // Behind the last one in the table, where a cascade comes to it later.
+    // Last in the table, where a cascade reaches it later.
     const moved = `update role_assignments set created_at = created_at + interval '1 second' where id = $1 returning id`;
     expect(await rowsOf(api, moved, [first])).toHaveLength(1);
     const ended = await api.database.db.transaction('system', async (tx) => {
-      // So that the removal has the first of the three when the deletion comes, and not yet the last.
+      // So that the removal has locked the first of the three when the deletion comes, but not yet the last.
       await tx.query('select from role_assignments where id = $1 for update', [held]);
       const removal = Promise.resolve(key('DELETE', `/identities/${ben}`));
       await untilWaiting(api.database.ownerUrl, 1);

@@ -80,7 +80,7 @@ test('somebody is invited with roles, counted, and becomes a member by accepting
     { action: 'organization.member_added' },
     { action: 'organization.invitation_accepted', metadata: { invitation_id: made.id, role_ids } },
   ]);
-  // They are no invites of the Environment's own list.
+  // The Environment's own list does not contain them.
   expect((await key('GET', '/identity-invites')).json().items).toEqual([]);
   expect(outcomeOf(await key('GET', `/identity-invites/${made.id}`))).toBe('404 identity_invite.not_found');
 });
@@ -114,7 +114,7 @@ test('the count follows each change: expired, sent again, revoked', async () => 
   expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
   expect(outcomeOf(await key('DELETE', `${path}/${made.id}`))).toBe('204');
   expect(await counts()).toEqual({ members: 0, pending: 0 });
-  // What has ended stays as it is, and is not told of again.
+  // An invite that has ended stays as it is, and has no further event.
   expect(outcomeOf(await key('DELETE', `${path}/${made.id}`))).toBe('204');
   expect(outcomeOf(await key('POST', `${path}/${made.id}/resend`))).toBe('409 identity_invite.not_pending');
   expect(outcomeOf(await accept(linkTokenOf(made.id, 2)))).toBe('400 invite.link_invalid');
@@ -364,7 +364,7 @@ test("support's cancel waits for the organization before it holds the invitation
     await tx.query('select from organizations where id = $1 for update', [organization.id]);
     const cancelling = Promise.resolve(owner('POST', `/processes/${made.id}/cancel`, { reason: 'not any more' }));
     await untilWaiting(api.database.ownerUrl, 1, '%from organizations%no key update%');
-    // Were it held already, these two would wait for each other, and PostgreSQL would end one of them.
+    // If it were locked already, these two would wait for each other, and PostgreSQL would abort one of them.
     await tx.query('select from identity_invites where id = $1 for update', [made.id]);
     return { cancelling };
   });

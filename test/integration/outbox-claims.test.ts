@@ -14,7 +14,7 @@ const newClaims = () => createClaims(database.db, 'webhooks', size);
 const ids = (count: number) => Array.from({ length: count }, () => randomUUID());
 const of = ({ input }: { input: Record<string, unknown> }) => String(input.accountId);
 
-/** Has an Account wait with so many deliveries. */
+/** Adds `count` waiting deliveries of an Account. */
 async function wait(accountId: string, count: number): Promise<void> {
   const scope = { webhookId: randomUUID(), accountId, environmentId: null };
   const inputs = ids(count).map((deliveryId) => ({ deliveryId, ...scope }));
@@ -47,7 +47,7 @@ test('more Accounts than a batch has places take turns, too, from wherever it is
   const accounts = ids(50);
   for (const account of accounts) await wait(account, 4);
   const claims = newClaims();
-  await claims.next(); // the oldest first: five of them have all of theirs
+  await claims.next(); // the oldest first: five Accounts get all of theirs
   const served = new Set<string>();
   for (let i = 0; i < 3; i++) for (const message of (await claims.next()).messages) served.add(of(message));
   expect(served.size).toBe(45);

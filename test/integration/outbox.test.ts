@@ -100,7 +100,7 @@ test('a message that Temporal cannot take now holds up no others', async () => {
       const { emailId } = input as { emailId: string };
       if (!emailId.startsWith('lost')) return started.push(emailId) > 0;
       tried++;
-      await answered; // as the client tries for seconds, where a part of Temporal is away
+      await answered; // for seconds, as the client retries while a part of Temporal is away
       throw new DomainError('service.unavailable');
     },
   });
@@ -133,7 +133,7 @@ test('what was being started while Temporal was away is tried again soon once it
   for (const emailId of ['slow', 'quick']) await ask(emailId);
   await until('both are on their way', () => held.length === 1);
   await until('it is known to be away', async () => (await outbox()).some(({ last_error }) => last_error !== null));
-  // As after a minute of trying: neither has anything to do with the message.
+  // As after a minute of attempts: neither error is caused by the message.
   await rowsAsOwner(database.ownerUrl, 'update outbox set attempts = 12');
   isBack = true;
   await until('the quick one is started', () => started.length === 1);
@@ -195,7 +195,7 @@ test('the relay hears of messages again after its connection was cut', async () 
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
   );
   await new Promise((resolve) => setTimeout(resolve, 1_500));
-  await ask().catch(() => ask()); // the pool may still hold a cut connection
+  await ask().catch(() => ask()); // the pool may still hold a broken connection
   await until('the outbox is empty', empty);
   await relay.stop();
 });

@@ -6,14 +6,14 @@ import { until } from '../support/until.js';
 let api: TestApi;
 let account: TestAccount;
 beforeAll(async () => {
-  // No event loop of a test's is that late; one connection's worth of callers may wait for the database.
+  // No test's event loop is that late; the callers of one connection may wait for the database.
   api = await startApi({ MAX_EVENT_LOOP_DELAY: '60s', DATABASE_POOL_SIZE: '1' });
   account = await newAccount(api);
 });
 afterAll(() => api.stop());
 
 const list = (headers: Record<string, string>) => api.app.inject({ url: '/api/v1/identities', headers });
-/** What one test had wait has part of what comes refused for a while longer. */
+/** Retries, since after a test's load some requests are refused for a while longer. */
 const untilServed = (headers: Record<string, string>) =>
   until('twenty at once are served', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => list(headers)));
@@ -36,7 +36,7 @@ test('while as many broad searches run as may, tokens and decisions are answered
   const connections = api.database.db.pool.options.max as number;
   const answers = await asOwner(async (client) => {
     await client.query('begin');
-    await client.query('lock table identities in access exclusive mode'); // what looks for names takes long
+    await client.query('lock table identities in access exclusive mode'); // searches for names take long
     const searches = Array.from({ length: 2 * connections }, () =>
       api.app.inject({ url: '/api/v1/identities/with-roles?q=brandt', headers }),
     );
@@ -52,7 +52,7 @@ test('while as many broad searches run as may, tokens and decisions are answered
     await client.query('rollback');
     return Promise.all(searches);
   }, api.database.ownerUrl);
-  // One Account's searches are half of the line; the rest of them is refused.
+  // One Account's searches may fill half of the queue; the rest of them is refused.
   for (const { statusCode, headers } of answers.filter(({ statusCode }) => statusCode !== 200)) {
     expect([statusCode, headers['retry-after']]).toEqual([503, '1']);
   }
@@ -110,7 +110,7 @@ test("a directory's searches, those of the audit log and counts of invites wait 
     return [waiting, more] as const;
   }, 'somebody else');
   const [waiting, more] = await Promise.all(answers.map((each) => Promise.all(each)));
-  // On a slow machine one or another has waited too long; so has none that was let in.
+  // On a slow machine some have waited too long, though all were let in.
   for (const { statusCode } of [...(waiting ?? []), ...(more ?? [])]) expect([200, 503]).toContain(statusCode);
   expect(waiting?.some(({ statusCode }) => statusCode === 200)).toBe(true);
 });
@@ -122,7 +122,7 @@ test('where too many wait for the database, part of what comes is refused with 5
   const held = await Promise.all(Array.from({ length: pool.options.max as number }, () => pool.connect()));
   const waiting = Array.from({ length: 100 }, () => pool.query('select 1'));
   try {
-    // What is taken meanwhile waits for a connection, so nobody waits for its answer here.
+    // Requests accepted meanwhile wait for a connection, so nothing waits for their answers here.
     const refused = await until('somebody is refused', async () => {
       const answer = await Promise.race([list(headers), new Promise<null>((resolve) => setTimeout(resolve, 20, null))]);
       return answer?.statusCode === 503 ? answer : null;
@@ -175,6 +175,6 @@ test('on the hosted page, too, who cannot be served is refused before anything i
     const answer = await api.app.inject({ method: 'POST', url: '/oauth/authorize', headers, payload: form });
     return answer.statusCode === 503 || isOver ? answer : null;
   });
-  expect(refused.statusCode).toBe(503); // whoever has no such client is told so otherwise, with 400
+  expect(refused.statusCode).toBe(503); // otherwise the answer would be 400, as there is no such client
   await burst;
 });

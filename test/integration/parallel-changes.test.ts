@@ -5,7 +5,7 @@ import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 
-/** Every operation that takes an If-Match, many times at once with one version (contract §1). */
+/** Every operation with an If-Match, many times at once with one version (contract §1). */
 
 let api: TestApi;
 let place: Place;

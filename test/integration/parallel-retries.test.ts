@@ -23,7 +23,7 @@ beforeAll(async () => {
   counts = await countsOf(place);
   const declared = await everyOperation(api.app);
   const isPublic = new Set(declared.filter(({ surface }) => surface === 'public').map(({ example }) => example));
-  // What both surfaces offer has one handler and one way to keep its answers.
+  // What both surfaces offer has one handler and one store of answers.
   writing = declared.filter(
     ({ surface, method, example }) =>
       method !== 'GET' && (surface === 'public' || (surface === 'portal' && !isPublic.has(example))),
@@ -39,7 +39,7 @@ const requestOf = async (declared: Declared, key: string): Promise<InjectOptions
     { 'idempotency-key': key },
   );
 
-/** By how much each table has grown or shrunk; those that stayed are left out. */
+/** Returns by how much each table has grown or shrunk, without those that did not change. */
 async function effectOf<T>(work: () => Promise<T>): Promise<{ effect: Record<string, number>; result: T }> {
   const before = await counts();
   const result = await work();
@@ -48,7 +48,7 @@ async function effectOf<T>(work: () => Promise<T>): Promise<{ effect: Record<str
   return { effect: Object.fromEntries(changes.filter(([, n]) => n !== 0)), result };
 }
 
-/** Whose example changes nothing: a look at DNS that finds what was known, and somebody who is active already. */
+/** Examples that change nothing: a DNS check that finds what was known, and a person who is active already. */
 const changesNothing = /^(verify(Sso|Organization)Domain|activateIdentity)$/;
 
 const [gone, created] = [
@@ -57,7 +57,7 @@ const [gone, created] = [
 ];
 const signedOut = ['auth.identity_signed_out', 'identity.sessions_revoked'];
 const removed = ['node.deleted', 'organization.deleted'];
-/** What an example has recorded where that is not one event alone: operations declare what they may record, and do not say when. */
+/** The events of examples with more than one: operations declare which events they may record, but not when. */
 const several: Record<string, string[]> = {
   addOrganizationMember: ['organization.member_added', 'role_assignment.created'],
   addResourcePermissions: ['permission.created', 'resource_permissions.added', 'role.updated'],
@@ -78,7 +78,7 @@ const several: Record<string, string[]> = {
   updateOrganizationMember: ['organization.member_updated', 'role_assignment.created'],
 };
 
-/** What is not as it has to be of the events of a request: all that its example causes, of whom and where, under the request's id. */
+/** Returns how a request's events differ from those that its example should record, under the request's id. */
 async function unrecordedOf(
   { example, operation }: Declared,
   { headers }: LightMyRequestResponse,
@@ -116,7 +116,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   if (answered[0]?.statusCode !== single.result.statusCode) return `the answer is ${[...bodies]}`;
   const effect = JSON.stringify(parallel.effect);
   if (effect !== JSON.stringify(single.effect)) {
-    // The first may have met what operations before it had left.
+    // The first request may have met what earlier operations left.
     const next = await requestOf(declared, `${name}-next`);
     const expected = JSON.stringify((await effectOf(() => api.app.inject(next))).effect);
     if (effect !== expected) return `the effect is ${effect} instead of ${expected}`;

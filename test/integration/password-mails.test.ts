@@ -12,7 +12,7 @@ afterAll(() => database.close());
 
 const select = (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values);
 
-/** Somebody who may have forgotten a password, and what their mails become. */
+/** Creates a person who may have forgotten a password; returns what their mails become. */
 async function asked({ passwordHash = 'hash' as string | null, known = true, times = 1 } = {}) {
   const services = registrationServices(database);
   const forgot = createPasswordForgot({ db: database.db, sealing: services.sealing, now: services.now });

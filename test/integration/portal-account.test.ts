@@ -43,7 +43,7 @@ test('name and slug change, each by itself, and the old path is gone', async () 
   expect(outcomeOf(await call('GET', ''))).toBe('404 account.not_found');
   const moved = callsOf(api, slug, await account.as('owner'));
   expect((await moved('GET', '')).json().data.slug).toBe(slug);
-  // Nothing changed: nothing is recorded.
+  // Without a change there is no event.
   expect(outcomeOf(await moved('PATCH', '', {}))).toBe('200');
   expect(outcomeOf(await moved('PATCH', '', { slug }))).toBe('200');
 

@@ -162,7 +162,7 @@ test('an expired invite is pending again when it is sent again, unless another o
   });
   expect(await accept(made.token)).toBe('400 invite.link_invalid');
   expect(outcomeOf(await owner('POST', `${path}/${made.id}/revoke`))).toBe('409 administrator_invite.not_pending');
-  // By an operator, whose now() is finer than ours.
+  // Changed by an operator, whose now() is finer than ours.
   const finer = `update administrator_invites set expires_at = expires_at - interval '7 microseconds' where id = $1`;
   await rowsOf(api, finer, [made.id]);
   const second = await invite(owner, { email: made.email, role_id: roles.viewer });
@@ -260,7 +260,7 @@ test('nobody invites into more than they hold, nor sends again what they could n
   expect(outcomeOf(await head.call('POST', path, { ...person, role_id: roles.viewer }))).toBe(
     '403 administrator_role.cannot_grant',
   );
-  expect(await info(made.token)).toBe('200'); // untouched
+  expect(await info(made.token)).toBe('200'); // not used up
 });
 
 test('a call without the capability, an invite of another account, and what cannot be asked for are refused', async () => {
@@ -281,7 +281,7 @@ test('a call without the capability, an invite of another account, and what cann
   expect(await ask(support.call)).toEqual(Array(5).fill(refused));
   expect(await ask(viewer.call)).toEqual(['200', '200', refused, refused, refused]);
   const missing = '404 administrator_invite.not_found';
-  // Our role is none of theirs.
+  // Our role does not exist for them.
   const foreign = await ask(callsOf(api, neighbour.accountSlug, await neighbour.as('owner')));
   expect(foreign).toEqual(['200', missing, '400 validation.failed', missing, missing]);
   const good = { ...person, role_id: roles.viewer };

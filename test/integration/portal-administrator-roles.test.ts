@@ -61,7 +61,7 @@ test('an own role is created, changed for whoever holds it at once, and deleted 
   expect(changed.json().data).toMatchObject({ name: 'Auditor', description: 'Reads', capabilities: ['members.view'] });
   expect(outcomeOf(await member.call('GET', ''))).toBe('403 account.capability_required');
   expect(outcomeOf(await member.call('GET', '/members'))).toBe('200');
-  expect(outcomeOf(await owner('PATCH', `${path}/${id}`, { capabilities: ['members.view'] }))).toBe('200'); // nothing new
+  expect(outcomeOf(await owner('PATCH', `${path}/${id}`, { capabilities: ['members.view'] }))).toBe('200'); // no change
 
   expect(outcomeOf(await owner('DELETE', `${path}/${id}`))).toBe('409 administrator_role.in_use');
   await owner('DELETE', `/members/${member.membershipId}`);

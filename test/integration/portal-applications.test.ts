@@ -38,7 +38,7 @@ test('a new application has what the first one of an account has', async () => {
     'environment.created',
   ]);
   expect(new Set(events.map(({ application_id }) => application_id))).toEqual(new Set([id]));
-  // It works at once: its settings are read, and a key of it is accepted.
+  // It works at once: its settings can be read, and its keys are accepted.
   const environment = `/applications/${slug}/environments/production`;
   expect(outcomeOf(await call('GET', `${environment}/settings`))).toBe('200');
   const key = await call('POST', `${environment}/api-keys`, { name: 'k', access_mode: 'full' });
@@ -51,7 +51,7 @@ test('the slug is taken as asked, or made from the name with an ending where tha
   expect((await create({ name: 'Shop', slug: null })).json().data.slug).toMatch(/^shop-[a-z0-9]{5}$/);
   expect((await create({ name: '株式会社' })).json().data.slug).toBe('application');
   expect(outcomeOf(await create({ name: 'Other', slug: 'shop' }))).toBe('409 application.slug_taken');
-  // Another account may have it too.
+  // Another account may use it too.
   const other = await newAccount(api);
   const theirs = callsOf(api, other.accountSlug, await other.as('admin'));
   expect(outcomeOf(await theirs('POST', '/applications', { name: 'Shop', slug: 'shop' }))).toBe('201');
@@ -170,7 +170,7 @@ test('strangers, members without the capability and neighbours are refused befor
     expect(outcomeOf(await neighbour(method, path, body))).toBe('404 account.not_found');
     expect(outcomeOf(await call(method, path, body))).toBe('400 validation.failed');
   }
-  // Of another account, or of none, or not even a slug.
+  // Another account's, a missing one, or not even a slug.
   const theirs = await newAccount(api);
   await callsOf(api, theirs.accountSlug, await theirs.as('owner'))('POST', '/applications', { name: 'Theirs' });
   for (const missing of ['theirs', 'nowhere', 'Not_A_Slug']) {

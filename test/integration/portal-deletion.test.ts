@@ -31,7 +31,7 @@ const addIdentity = (headers: Record<string, string>, email: string) =>
     payload: { email, password, email_verified: true },
   });
 
-/** A person signed in to a client of the Development Environment, and a key of it. */
+/** Creates a person who is signed in to a client of the Development Environment, and a key of it. */
 async function inhabited() {
   const key = await account.apiKey();
   const email = `ana@${account.accountSlug}.example`;
@@ -48,13 +48,13 @@ async function inhabited() {
   return { key, email, client, tokens };
 }
 
-/** What is left of Environments once the processes are through. */
+/** Returns what is left of Environments once the processes have finished. */
 async function left(...environmentIds: string[]): Promise<Record<string, number>> {
   await finishRemovals(api, account.scope.accountId);
   return Object.assign({}, ...(await Promise.all(environmentIds.map(rowsIn))));
 }
 
-/** Rows of every table that names the Environment, but the audit log, mails and the proof that it is gone, which stay; and their totals. */
+/** Counts rows of every table that names the Environment, except the audit log, mails and the tombstone, which stay. */
 async function rowsIn(environmentId: string): Promise<Record<string, number>> {
   const tables = await rowsOf<{ name: string }>(
     api,
@@ -97,11 +97,11 @@ test('everything in a deleted environment stops at once', async () => {
     return `${statusCode} ${JSON.parse(body).error}`;
   };
   expect(await refresh()).toBe('400 invalid_grant');
-  api.clock.advance(2000); // a process remembers a client for a second
+  api.clock.advance(2000); // a process caches a client for a second
   expect(await refresh()).toBe('401 invalid_client');
   expect(outcomeOf(await call('GET', environment))).toBe('404 environment.not_found');
   expect(await left(environmentId)).toEqual({});
-  // Its person was nowhere else, so nothing of them is kept.
+  // Its person was in no other Environment, so nothing of them is kept.
   expect(await rowsOf(api, 'select from identities where account_id = $1', [accountId])).toEqual([]);
   expect(await eventsSince(api, accountId, since)).toMatchObject([
     {
@@ -112,7 +112,7 @@ test('everything in a deleted environment stops at once', async () => {
       metadata: { slug: 'development', type: 'development' },
     },
   ]);
-  // The rest of the application is as it was, and the name is free again.
+  // The rest of the application is unchanged, and the name is free again.
   expect(outcomeOf(await call('GET', `${application}/environments/production/settings`))).toBe('200');
   const again = await call('POST', `${application}/environments`, { name: 'Development', type: 'development' });
   expect(again.json().data.slug).toBe('development');
@@ -124,7 +124,7 @@ test('a person who is in another environment too stays there', async () => {
   const made = await call('POST', `${production}/api-keys`, { name: 'k', access_mode: 'full' });
   const there = { 'x-api-key': made.json().data.secret };
   expect((await addIdentity(there, email)).statusCode).toBe(201);
-  await addIdentity(key, `ben@${account.accountSlug}.example`); // only in the one that goes
+  await addIdentity(key, `ben@${account.accountSlug}.example`); // only in the one that is deleted
   const neighbour = await newAccount(api);
   const theirKey = await neighbour.apiKey();
   await addIdentity(theirKey, email);
@@ -161,7 +161,7 @@ test('a deletion is repeated with its key, and of twenty at once one counts', as
   );
   expect(outcomesOf(answers)).toEqual({ 204: 1, '404 environment.not_found': 19 });
   expect(await eventsSince(api, account.scope.accountId, since)).toHaveLength(1);
-  // The last one went too; the application is empty and whole.
+  // The last Environment can be deleted too; the application is empty and intact.
   expect((await call('GET', `${application}/environments`)).json().pagination.item_count).toBe(0);
   expect(outcomeOf(await call('GET', `${application}/me/state`))).toBe('200');
 });
@@ -266,7 +266,7 @@ test('a deletion that PostgreSQL ended for a deadlock is run again', async () =>
     const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
     expect(outcomeOf(await call('POST', `${environment}/webhooks`, hook))).toBe('201');
     return {
-      // As a running change of it: it has locked the subscription, then writes what belongs to the Environment.
+      // As a running change does: it has locked the subscription, then writes rows of the Environment.
       first: (tx) => tx.query('update webhooks set is_active = is_active where environment_id = $1', [environmentId]),
       other: () => call('DELETE', `${environment}?confirm=development`),
       second: (tx) =>

@@ -9,7 +9,7 @@ import { finishRemovals } from '../support/finish-removals.js';
 import { inviteTo, linkTokenOf } from '../support/identity-invites.js';
 import { rowsOf } from '../support/rows.js';
 
-/** The end users of an Account over all of its Environments, and who is asked into its directory. */
+/** The end users of an Account across its Environments, and the people invited to its directory. */
 let api: TestApi;
 let account: TestAccount;
 let owner: Call;
@@ -33,7 +33,9 @@ const listed = async (query = '') =>
     .json()
     .items.map((one: { email: string }) => one.email.slice(0, one.email.indexOf('@')));
 
-/** Ada in both Environments, Ben in development and deactivated there, Cleo in production, Dora in the directory only. */
+/**
+ * Ada in both Environments, Ben in development and deactivated there, Cleo in production, Dora in the directory only.
+ */
 async function people() {
   const ada = await add(development, {
     email: address('ada'),
@@ -131,7 +133,7 @@ test('an invite into the directory is made, sent again and revoked without namin
   expect((await owner('GET', `/identity-invites/${made.id}`)).json().data).toMatchObject({ email: address('ivo') });
   const again = { email: address('ivo') };
   expect(outcomeOf(await owner('POST', '/identity-invites', again))).toBe('409 identity_invite.already_pending');
-  // Made by the rules of production, since nobody said otherwise.
+  // By the rules of production, unless the request says otherwise.
   const [{ slug }] = (await rowsOf<{ slug: string }>(
     api,
     'select e.slug from identity_invites i join environments e on e.id = i.environment_id where i.id = $1',
@@ -176,7 +178,7 @@ test('an account without an environment has nobody to ask by', async () => {
   expect(outcomeOf(await owner('POST', '/identity-invites', asked))).toBe('404 environment.not_found');
 });
 
-/** Does what the process of an erasure does, of which there is none beside an api alone. */
+/** Does the work of the erasure processes, which an api without a worker lacks. */
 async function finishErasures() {
   const erasures = createErasures({ db: api.database.db, now: () => new Date() });
   const running = "select id from erasures where account_id = $1 and status = 'running'";

@@ -66,7 +66,7 @@ test('the slug is taken as asked, or made from the name with an ending where tha
   expect((await create({ name: 'QA' })).json().data.slug).toMatch(/^qa-[a-z0-9]{5}$/);
   expect((await create({ name: '検証', type: 'production' })).json().data.slug).toMatch(/^production-[a-z0-9]{5}$/);
   expect(outcomeOf(await create({ name: 'X', slug: 'development' }))).toBe('409 environment.slug_taken');
-  // Another application may have it too.
+  // Another application may use it too.
   await call('POST', '/applications', { name: 'Second' });
   expect(outcomeOf(await call('POST', '/applications/second/environments', { name: 'QA', type: 'production' }))).toBe(
     '201',
@@ -164,7 +164,7 @@ test('strangers, members without the capability and neighbours are refused befor
     expect(outcomeOf(await neighbour(method, url, body))).toBe('404 account.not_found');
     expect(outcomeOf(await developer(method, url, body))).toBe('400 validation.failed');
   }
-  // Of another application, or of none, or not even a slug; and below an application that is not there.
+  // Another application's, a missing one, or not even a slug; and below a missing application.
   await call('POST', '/applications', { name: 'Second' });
   await call('POST', '/applications/second/environments', { name: 'Theirs', type: 'development' });
   for (const missing of ['theirs', 'nowhere', 'Not_A_Slug']) {

@@ -38,7 +38,7 @@ test('within an application a role counts there and in all of its environments, 
   expect(await get(member, `${app}/environments`)).toBe('200');
   for (const slug of ['development', 'production']) expect(await get(member, inEnvironment(slug))).toBe('200');
   expect(outcomeOf(await member.call('PATCH', app, { name: 'Renamed' }))).toBe('200');
-  // Another application is not there for them, exactly like one that nobody has.
+  // Another application does not exist for them, exactly like a missing one.
   for (const slug of [other.slug, 'nothing']) {
     const path = `/applications/${slug}`;
     expect(await get(member, path)).toBe('404 application.not_found');
@@ -46,7 +46,7 @@ test('within an application a role counts there and in all of its environments, 
     expect(outcomeOf(await member.call('PATCH', path, { name: 'x' }))).toBe('404 application.not_found');
     expect(outcomeOf(await member.call('DELETE', `${path}?confirm=${slug}`))).toBe('404 application.not_found');
   }
-  // The account itself asks for a role without limits.
+  // The account itself requires a role without limits.
   expect(await get(member, '/members')).toBe('403 account.capability_required');
   expect(outcomeOf(await member.call('POST', '/applications', { name: 'x' }))).toBe('403 account.capability_required');
 });
@@ -183,7 +183,7 @@ test('what is deleted is taken out of the limits of members and invites, which c
   ];
   expect(outcomeOf(await owner('PATCH', `/members/${member.membershipId}`, { roles: given }))).toBe('200');
 
-  // With the last of them the role reaches nothing; it does not become one for everything.
+  // Without the last of them the role reaches nothing; it does not become unlimited.
   const narrow = await newMember(api, account, 'viewer', undefined, { application_ids: [account.scope.applicationId] });
   await owner('DELETE', `${app}?confirm=${account.applicationSlug}`);
   const nothing = (await owner('GET', `/members/${narrow.membershipId}`)).json().data.roles[0].limits;
@@ -191,7 +191,7 @@ test('what is deleted is taken out of the limits of members and invites, which c
   expect((await narrow.call('GET', '/applications')).json().items).toEqual([]);
   expect(await get(narrow, '/members')).toBe('403 account.capability_required');
 
-  // It can be sent back as well, beside another; nobody is given one anew that counts nowhere.
+  // It can be sent back, beside another role; but no new role can be assigned with limits that reach nothing.
   const kept = { role_id: roles.viewer, limits: nothing };
   const more = { role_id: roles.support, limits: null };
   const give = async (id: string, ...given: object[]) =>
@@ -405,7 +405,7 @@ describe('whoever signs in within limits', () => {
     const choose = (application_id: string) =>
       post('/select-application', { selection_token: data.selection_token, application_id });
     expect(outcomeOf(await choose(account.scope.applicationId))).toBe('404 application.not_found');
-    // The limits change while the choice is open.
+    // The limits change while the selection is open.
     const roles = await rolesByKey(owner);
     await owner('PATCH', `/members/${two.membershipId}`, {
       roles: [{ role_id: roles.viewer, limits: { application_ids: [third.id] } }],

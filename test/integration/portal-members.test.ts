@@ -59,7 +59,7 @@ test('other roles count from the next request, and are told', async () => {
   expect(outcomeOf(changed)).toBe('200');
   expect(changed.json().data.roles.map(({ name }: { name: string }) => name)).toEqual(['Admin', 'Support']);
   expect(outcomeOf(await member.call('GET', '/members'))).toBe('200');
-  expect(outcomeOf(await give(owner, member.membershipId, role('support'), role('admin')))).toBe('200'); // nothing new
+  expect(outcomeOf(await give(owner, member.membershipId, role('support'), role('admin')))).toBe('200'); // no change
   const [event, ...others] = await eventsSince(api, account.scope.accountId, since);
   expect(others).toEqual([]);
   expect(event).toMatchObject({
@@ -98,7 +98,7 @@ test('any member leaves by themselves, whatever their roles, and is told of as o
     { action: 'member.removed', actor_id: member.userId, metadata: { user_id: member.userId } },
   ]);
   expect(outcomeOf(await leave({ headers: await account.as('owner') }))).toBe('409 member.last_owner');
-  expect(outcomeOf(await leave(elsewhere))).toBe('404 account.not_found'); // and stays where they are
+  expect(outcomeOf(await leave(elsewhere))).toBe('404 account.not_found'); // and they stay a member there
   expect(outcomeOf(await elsewhere.call('GET', '/me'))).toBe('200');
 });
 
@@ -117,7 +117,7 @@ describe('the last Owner', () => {
       await give(owner, id, role('owner', limits)),
     ];
     expect(answers.map(outcomeOf)).toEqual(Array(3).fill('409 member.last_owner'));
-    // Whether the asker may is decided before.
+    // Whether the caller is permitted is decided before.
     const admin = await newMember(api, account, 'admin');
     const tries = [await admin.call('DELETE', `/members/${id}`), await give(admin.call, id, role('viewer'))];
     expect(tries.map(outcomeOf)).toEqual(Array(2).fill('403 member.owner_required'));
@@ -257,7 +257,7 @@ describe('nobody gives more than they hold', () => {
         give(second.call, target.membershipId, role('owner')),
       ]);
       expect(outcomeOf(demoted)).toBe('200');
-      // Either came first; what is never true is that a Viewer made an Owner.
+      // Either may have come first; but never has a Viewer created an Owner.
       const [order] = await rowsOf<{ made_first: boolean | null }>(
         api,
         `select max(created_at) filter (where resource_id = $1) < max(created_at) filter (where resource_id = $2) as made_first

@@ -5,7 +5,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { callsOf } from '../support/calls.js';
 import { type Calls, callsWith, newIdentity, newNode, rootOf } from '../support/nodes.js';
 
-/** Roles that are given by an administrator whose own role is limited to nodes (contract §6). */
+/** Roles that an administrator assigns whose own role is limited to nodes (contract §6). */
 
 let api: TestApi;
 let account: TestAccount;
@@ -136,7 +136,7 @@ test('roles at nodes are read with what they allow, and with the holders of that
     expect((await calls('GET', `/roles/${roleId}/permissions`)).json().data.permission_keys).toEqual([
       'hierarchy.view',
     ]);
-    // A role counts in the whole environment: whoever has a part of it changes none.
+    // A role applies in the whole environment: an administrator of a part cannot change it.
     expect(outcomeOf(await calls('POST', '/roles', { name: 'Mine' }))).toBe('403 account.capability_required');
   }
   expect((await owner('GET', `/roles/${roleId}`)).json().data.member_count).toBe(3);

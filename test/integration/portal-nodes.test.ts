@@ -118,7 +118,7 @@ describe('an administrator of some nodes', () => {
       { name: 'Mine', children: [{ name: 'Below', can_access: true }] },
     ]);
     expect(data.children[0].children).toHaveLength(1);
-    // From level to level, too.
+    // Level by level, too.
     const children = async (id: string) => (await call('GET', `/nodes/${id}/children`)).json().items;
     expect(namesIn(await children(data.id))).toEqual(['Top']);
     expect(namesIn(await children(nodes.top.id))).toEqual(['Mine']);

@@ -131,7 +131,7 @@ test('a client may be given all scopes, or those that are listed', async () => {
   expect(made.scopes).toEqual(['openid', 'email']);
   const renamed = await change(made.id, { name: 'Shop' });
   expect(renamed.scopes).toEqual(['openid', 'email']);
-  // A set: neither what is read and written back, nor another order, is a change.
+  // A set: sending back what was read, or another order, is no change.
   for (const scopes of [renamed.scopes, ['email', 'openid']])
     expect(await change(made.id, { scopes })).toEqual(renamed);
   expect((await change(made.id, { scopes: ['openid'] })).scopes).toEqual(['openid']);
@@ -154,7 +154,7 @@ test('a client of the Account’s own asks nobody, and one of others is marked',
 test('an environment that requires PKCE refuses clients without it, and those that are there need it too', async () => {
   const older = await create({ require_pkce: false });
   const asks = async () => {
-    api.clock.now = new Date(api.clock.now.getTime() + 2_000); // what is remembered of a client is a second old at most
+    api.clock.now = new Date(api.clock.now.getTime() + 2_000); // a process caches a client for at most a second
     const query = new URLSearchParams({
       client_id: older.client_id,
       redirect_uri: settings.redirect_uris[0] as string,
@@ -178,7 +178,7 @@ test('an environment that requires PKCE refuses clients without it, and those th
   expect(refused(await call('POST', path, { ...settings, require_pkce: false }))).toEqual(why);
   const other = await create();
   expect(refused(await call('PATCH', `${path}/${other.id}`, { require_pkce: false }))).toEqual(why);
-  // It stays what it is, and can be changed for all that.
+  // It stays what it is, and can still be changed.
   expect(await change(older.id, { name: 'Older', require_pkce: false })).toMatchObject({
     name: 'Older',
     require_pkce: false,

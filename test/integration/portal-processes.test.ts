@@ -18,9 +18,9 @@ import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { deliver, webhookRow } from '../support/webhooks.js';
 
-// Nothing runs: the rows answer.
+// No workflow runs: the rows answer.
 let api: TestApi;
-/** The same, but Temporal does not answer it. */
+/** The same api without an answer of Temporal. */
 let away: TestApi;
 let account: TestAccount;
 let owner: Call;
@@ -252,10 +252,10 @@ test('every filter gives the matching part of the whole list, and its total', as
   await Promise.all(
     ['succeeded', 'succeeded', 'failed', 'cancelled', 'pending'].map((status) => aDeliveryThatIs(status)),
   );
-  await anInvite(); // will have expired, with nobody who noticed
-  await aGrace(); // the same
+  await anInvite(); // will have expired unnoticed
+  await aGrace(); // will have expired unnoticed too
   api.clock.advance(8 * 24 * hour);
-  owner = callsOf(api, account.accountSlug, await account.as('owner')); // who was signed in before is no longer
+  owner = callsOf(api, account.accountSlug, await account.as('owner')); // the earlier session has expired
   const [revoked, cancelled] = [await anInvite(), await aGrace()];
   await Promise.all([anInvite(), aGrace()]);
   for (const { id } of [revoked, cancelled]) {
@@ -363,7 +363,7 @@ test('a cancelled invite is revoked as the Temporal UI does it, with the reason 
       is_domain_event: false,
     },
   ]);
-  // Temporal hears of it when it is back.
+  // Temporal receives it when it is back.
   expect((await outbox(id)).at(-1)).toMatchObject({
     process: 'inviteExpiry',
     input: { inviteId: id, news: 'revoked' },
@@ -429,7 +429,7 @@ test('a mail is cancelled, and a failed one is delivered anew', async () => {
     template: 'sign-in-code',
   });
   await support.call('POST', `/processes/${code}/retry`);
-  expect(await outbox(code)).toMatchObject([{ input: { emailId: code, isAwaited: true } }]); // somebody may still wait for it
+  expect(await outbox(code)).toMatchObject([{ input: { emailId: code, isAwaited: true } }]); // a caller may still wait for it
   expect(await audited(failed)).toMatchObject([{ action: 'process.retried', metadata: { kind: 'email' } }]);
 });
 
@@ -449,7 +449,7 @@ test('an invite is sent again and extended, by whoever may give what it gives', 
   expect(outcomeOf(await support.call('POST', `/processes/${id}/extend`, { expires_in: '9d' }))).toBe(
     '403 account.capability_required',
   );
-  // A 403 is an audit row, wherever it is found out.
+  // A 403 is an audit row, wherever it is decided.
   const denied = await rowsOf(
     api,
     `select resource_id from events where action = 'auth.access_denied' and actor_id = $1 order by id`,
@@ -547,7 +547,7 @@ test('the events of a role assignment are stopped and taken up again; its window
   const toldUntil = (at: string) =>
     rowsOf(api, 'update role_assignment_windows set told_until = $2 where id = $1', [id, at]);
   await toldUntil(beginning);
-  expect(await nextEvent()).toBe(inHours(71)); // the notice of a day; for the one of a week there was no time
+  expect(await nextEvent()).toBe(inHours(71)); // the notice a day before; for the one a week before there was no time
   await toldUntil(inHours(71));
   const [listed] = await itemsOf('?kind=role_assignment');
   expect(listed).toMatchObject({
@@ -579,7 +579,7 @@ test('the events of a role assignment are stopped and taken up again; its window
     ['roleAssignmentWindow', 'changed'],
   ]);
   const told = await audited(id);
-  // Whoever may read the log of that environment, or of its application, finds what support did there.
+  // A person who may read the log of that environment, or of its application, finds what support did there.
   const { applicationId: application_id, environmentId: environment_id } = account.scope;
   expect(told.find(({ action }) => action === 'process.cancelled')).toMatchObject({ application_id, environment_id });
   expect(told.map(({ action }) => action)).toEqual([
@@ -592,7 +592,7 @@ test('the events of a role assignment are stopped and taken up again; its window
 });
 
 describe('an erasure', () => {
-  /** One that has begun for somebody of the Environment, and that support has halted. */
+  /** Starts an erasure of a person of the Environment, which support has halted. */
   async function halted() {
     const identityId = await anIdentity();
     const erasures = createErasures({ db: api.database.db, now: () => api.clock.now });

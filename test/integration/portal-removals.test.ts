@@ -16,7 +16,7 @@ import { finishRemovals } from '../support/finish-removals.js';
 import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 
-/** What a deleted Environment leaves to its process, and what of it is gone before that. */
+/** What a deleted Environment leaves to its process, and what of it ends before that. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -47,7 +47,7 @@ const removalOf = async (environmentId: string) =>
   )[0]!;
 const deleted = async () => expect(outcomeOf(await owner('DELETE', `${environment}?confirm=development`))).toBe('204');
 
-/** People of the Environment, each with two sessions, a grace, a role at a node and a membership of an organization. */
+/** Creates people, each with two sessions, a grace, a role at a node and a membership of an organization. */
 async function inhabit(count: number): Promise<string[]> {
   const { accountId, environmentId } = account.scope;
   const place = [accountId, environmentId];
@@ -129,7 +129,7 @@ test('with the answer it is gone for everybody, whatever its process has still t
   expect(items).toMatchObject([
     { kind: 'environment_removal', subject_type: 'environment', subject_id: environmentId, state: 'running' },
   ]);
-  // A key that was made while it was being deleted is none, though it is there.
+  // A key that was created during the deletion does not work, though its row exists.
   const { id: again } = await removalOf(environmentId);
   expect(again).toBeDefined();
   await query('update environments set account_id = $2, application_id = $3 where id = $1', [
@@ -140,11 +140,11 @@ test('with the answer it is gone for everybody, whatever its process has still t
   const late = await account.apiKey();
   await send(api.app, 200, { url: '/api/v1/identities', headers: late });
   await query('update environments set account_id = null, application_id = null where id = $1', [environmentId]);
-  api.clock.advance(2000); // a process remembers a key for a second
+  api.clock.advance(2000); // a process caches a key for a second
   await send(api.app, 401, { url: '/api/v1/identities', headers: late });
   await send(api.app, 401, { url: '/api/v1/identities', headers: key });
 
-  // Its name is free, and what is made under it is another one.
+  // Its name is free, and a new Environment of that name is another one.
   const made = await owner('POST', `${application}/environments`, { name: 'Development', type: 'development' });
   expect(made.json().data).toMatchObject({ slug: 'development' });
   await finishRemovals(api, accountId);
@@ -162,7 +162,8 @@ test('an environment is deleted batch by batch, and the processes that waited in
     const parent = (await owner('GET', `${environment}/nodes?take=100`)).json().items.at(i % 2).id;
     await owner('POST', `${environment}/nodes`, { name: `N${i}`, node_type: 'unit', parent_node_id: parent });
   }
-  // Somebody with more sessions than go in one step, and claims of domains: one that is looked at, one that has failed.
+  // A person with more sessions than fit in one step, and domain claims: one that is being checked, one that has
+  // failed.
   await query(
     `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
      select gen_random_uuid(), $1, $2, $3::uuid, sha256(($3::uuid::text || n::text)::bytea), now(), '{pwd}', 'x', now(), now() + interval '1 day'
@@ -183,7 +184,7 @@ test('an environment is deleted batch by batch, and the processes that waited in
 
   const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date(), batchSize: 3, stepMs: 0 });
   let steps = 0;
-  expect(await removals.complete(removal.id)).toBe('more'); // people are there still
+  expect(await removals.complete(removal.id)).toBe('more'); // people are still there
   while ((await removals.advance(removal.id)) === 'more') steps++;
   expect(steps).toBeGreaterThan(10);
   expect(await countsIn(environmentId)).toEqual({ people: 0, sessions: 0, nodes: 0, environments: 1 });
@@ -220,7 +221,7 @@ test('an operator can halt it, which opens nothing again, and have it go on', as
   await finishRemovals(api, accountId);
   const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date() });
   expect(await removals.cancel(id, 'once more')).toBe('cancelled');
-  await removals.resume({ accountId: randomUUID() }, id); // nobody else's to resume
+  await removals.resume({ accountId: randomUUID() }, id); // another Account cannot resume it
   expect(await removalOf(environmentId)).toMatchObject({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
   expect(await countsIn(environmentId)).toMatchObject({ people: 4, environments: 1 });
   expect(outcomeOf(await owner('GET', environment))).toBe('404 environment.not_found');
@@ -245,7 +246,7 @@ test('an application goes with the last of its environments, whichever that is',
   expect(outcomeOf(await owner('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
   const there = async () => (await query('select from applications where id = $1', [applicationId])).length;
   await finishRemovals(api, accountId);
-  expect(await there()).toBe(1); // what is left of the first one refers to it
+  expect(await there()).toBe(1); // the rest of the first one refers to it
   // Its slug is free meanwhile.
   const other = await owner('POST', '/applications', { name: 'Next', slug: account.applicationSlug });
   expect(outcomeOf(other)).toBe('201');
@@ -266,7 +267,7 @@ describe('an application that is deleted at the moment at which the last of its 
   const there = () => query('select from applications where id = $1', [account.scope.applicationId]);
   const inTime = (tx: EntityManager) => ({ db: dbWithin(tx), now: () => new Date() });
 
-  /** Its Environments have begun to go, and all but one are gone. @returns the removal of that one */
+  /** Lets an Account's Environments be removed except for one. @returns the removal of that one */
   async function lastOne(): Promise<string> {
     for (const slug of ['production', 'development'])
       expect(outcomeOf(await owner('DELETE', `${application}/environments/${slug}?confirm=${slug}`))).toBe('204');
@@ -330,7 +331,7 @@ test('what its processes have to tell somebody once it has ended is not sent, an
   expect(await query(`select from events where account_id = $1 and action = 'email.failed'`, [accountId])).toEqual([]);
 });
 
-/** Of which an Environment has few, or which are gone before: they go with its own row. */
+/** Tables with few rows for an Environment, or rows that are deleted before: they are deleted with its own row. */
 const few = [
   ...['api_keys', 'counter_stripes', 'counters', 'daily_sign_ups', 'environment_settings', 'node_type_schemas'],
   ...['scim_group_mappings', 'scim_groups', 'scim_tokens'],
@@ -347,7 +348,7 @@ const few = [
     'webhooks',
   ],
 ];
-/** Which go with people, sessions, or the rows that they belong to. */
+/** Tables whose rows are deleted with people, sessions, or the rows that they belong to. */
 const withOthers = [
   ...['scim_assignments', 'scim_group_members', 'scim_users'],
   ...[

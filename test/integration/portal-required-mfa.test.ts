@@ -16,7 +16,7 @@ afterAll(() => api.stop());
 const ownRoute = (method: 'GET' | 'POST' | 'DELETE', path: string, { headers }: TestMember, payload?: object) =>
   api.app.inject({ method, url: `/v1/auth${path}`, headers, ...(payload && { payload }) });
 
-/** Adds an authenticator app to somebody, in the session that they have. */
+/** Adds an authenticator app to a member, in their session. */
 async function enroll(member: TestMember): Promise<string> {
   const begun = ok(await ownRoute('POST', '/mfa/totp/enroll', member));
   const code = totpCode(begun.secret, api.clock.now);
@@ -24,7 +24,7 @@ async function enroll(member: TestMember): Promise<string> {
   return ok(added, 201).factor.id;
 }
 
-/** An Account that requires a second factor, by an Owner who has one. */
+/** Creates an Account that requires a second factor, by an Owner who has one. */
 async function requiring(): Promise<{ account: TestAccount; owner: TestMember }> {
   const account = await newAccount(api);
   const owner = await newMember(api, account, 'owner');
@@ -33,7 +33,7 @@ async function requiring(): Promise<{ account: TestAccount; owner: TestMember }>
   return { account, owner };
 }
 
-/** Manages the Account and is no Owner, with a second factor. */
+/** Creates a member who manages the Account but is no Owner, with a second factor. */
 async function newKeeper(account: TestAccount, owner: TestMember): Promise<TestMember> {
   const capabilities = ['account.view', 'account.manage'];
   const role = ok(await owner.call('POST', '/administrator-roles', { name: 'Keeper', capabilities }), 201);
@@ -42,7 +42,7 @@ async function newKeeper(account: TestAccount, owner: TestMember): Promise<TestM
   return keeper;
 }
 
-/** As if they had signed in with the password alone. */
+/** Changes their sessions as if they had signed in with the password alone. */
 const weaken = ({ userId }: Pick<TestMember, 'userId'>) =>
   api.database.db.transaction('system', (tx) =>
     tx.query(`update user_sessions set acr = 'urn:gatehouse:aal1' where user_id = $1`, [userId]),
@@ -63,7 +63,7 @@ describe('an account that requires a second factor', () => {
       tx.query(`update user_sessions set acr = 'urn:gatehouse:aal2' where user_id = $1`, [owner.userId]),
     );
     expect(ok(await require(owner)).require_mfa).toBe(true);
-    ok(await require(owner)); // once more changes nothing
+    ok(await require(owner)); // the second time changes nothing
     const { accountId } = account.scope;
     const events = await api.database.db.transaction('system', (tx) =>
       tx.findBy(Event, { accountId, action: 'account.updated' }),
@@ -83,7 +83,7 @@ describe('an account that requires a second factor', () => {
     const { account, owner } = await requiring();
     const keeper = await newKeeper(account, owner);
     if (wanted) ok(await owner.call('PATCH', '', { require_mfa: false }));
-    // What they ask for is as it is, until the Owner's change is through.
+    // The request sees the previous state until the Owner's change is committed.
     const answer = await comingUpon(
       api.database,
       (tx) => tx.query('update accounts set require_mfa = $2 where id = $1', [account.scope.accountId, wanted]),
@@ -102,7 +102,7 @@ describe('an account that requires a second factor', () => {
     const refused = [403, 'mfa.enrollment_required'];
     expect(refusalOf(await mia.call('GET', '/me'))).toEqual(refused);
     expect(refusalOf(await mia.call('GET', '/members'))).toEqual(refused);
-    // Neither what is missing nor what is wrong with a request is told before.
+    // It comes before a missing resource or an error in the request.
     expect(refusalOf(await mia.call('GET', '/applications/nowhere'))).toEqual(refused);
     expect(refusalOf(await mia.call('POST', '/applications', { nonsense: true }))).toEqual(refused);
     const me = ok(await ownRoute('GET', '/me', mia));

@@ -174,7 +174,7 @@ test('what was done by a request whose answer a crash has lost is not done twice
   expect(retried.json().error.details).toEqual([made]);
   await crashedAfter('nothing.of.the.kind');
   expect(outcomeOf(await create())).toBe('201');
-  // Whoever sends a request gives it its id, and may give it somebody else's: of their doings nobody is told.
+  // The caller chooses a request's id, and may choose another caller's: nothing of that caller's changes is shown.
   await crashed(`select e.correlation_id from events e where outcome = 'success'
     and not exists (select from events own where own.correlation_id = e.correlation_id and own.actor_id = $3) limit 1`);
   expect(outcomeOf(await create())).toBe('201');

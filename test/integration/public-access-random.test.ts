@@ -7,7 +7,10 @@ import { allEnded } from '../support/audit-events.js';
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
 import { type Calls, callsWith, rootOf } from '../support/nodes.js';
 
-/** Histories of the rights of a small Environment, held to the rules of the contract (§5, §10) in their plainest form. */
+/**
+ * Random histories of permissions in a small Environment, compared with the contract's rules (§5, §10) in their
+ * plainest form.
+ */
 
 let api: TestApi;
 beforeAll(async () => {
@@ -28,7 +31,7 @@ interface Held {
   removed: number | null;
 }
 
-/** The tree, roles and assignments as a reader of the contract would keep them. */
+/** Keeps the tree, roles and assignments as a reader of the contract would. */
 class Model {
   readonly nodes = new Map<string, { parent: string | null; isActive: boolean; version: number }>();
   readonly roles = new Map<string, { isActive: boolean; keys: Set<string>; version: number }>();
@@ -64,10 +67,10 @@ class Model {
   allows = (identity: string, key: string, node: string, at: number) =>
     this.reason(identity, key, node, at) === 'granted';
 
-  /** Held now or at a time to come. */
+  /** Returns the assignments that are in force now or in the future. */
   notEnded = (at: number) => this.held.filter(({ to, removed }) => removed === null && (to === null || at < to));
 
-  /** What giving this answers: an outcome. */
+  /** Returns the outcome of an assignment. */
   giving(wanted: Pick<Held, 'identity' | 'role' | 'node' | 'from' | 'to'>, at: number): string {
     if (wanted.to !== null && wanted.to <= (wanted.from !== null && wanted.from > at ? wanted.from : at))
       return '400 role_assignments.window_empty';
@@ -86,9 +89,9 @@ class Model {
 const customKeys = ['door.open', 'door.lock', 'hierarchy.view'];
 const [node, role, person, key] = [fc.nat(), fc.nat(), fc.nat(), fc.nat()];
 const keys = fc.uniqueArray(fc.constantFrom(...customKeys));
-/** True, four times of five. */
+/** True in four of five cases. */
 const mostly = fc.nat(4).map((n) => n > 0);
-/** Hours from now; null is open. */
+/** Hours from now; null is unbounded. */
 const bound = fc.option(fc.integer({ min: -3, max: 3 }), { freq: 2 });
 const of = <K extends string, R extends object>(kind: K, fields: { [P in keyof R]: fc.Arbitrary<R[P]> }) =>
   fc.record(fields).map((some) => ({ kind, ...(some as R) }));
@@ -115,7 +118,7 @@ interface World {
   authzen: Calls;
   model: Model;
   root: string;
-  /** Members, and some who were. */
+  /** Current and former members. */
   people: Set<string>;
   caller: IdentityCaller;
 }
@@ -147,7 +150,7 @@ const pick = <T>(all: Iterable<T>, n: number): T | undefined => {
   return list[n % list.length];
 };
 
-/** Does one step, and the same to the model; its outcome has to be what the model says. */
+/** Carries out one step in the service and in the model; the outcome has to be the model's. */
 async function take({ key, model, root, people, caller }: World, each: Step): Promise<void> {
   const at = api.clock.now.getTime();
   switch (each.kind) {
@@ -324,7 +327,7 @@ interface Check {
   node_id: string;
 }
 
-/** Every way in which the service tells who may do what, each against the model. */
+/** Compares every way in which the service shows permissions with the model. */
 async function compare(world: World): Promise<void> {
   const { key, model, root, people, caller } = world;
   const now = api.clock.now.getTime();
@@ -342,7 +345,7 @@ async function compare(world: World): Promise<void> {
     const said = answer.json().data.results.map(({ reason }: { reason: string }) => reason);
     expect(said).toEqual(asked.checks.map((one) => reasonOf(one, at ?? now)));
   }
-  // Explained, and as AuthZEN's: some of each reason.
+  // Explained, and as AuthZEN decides: some checks for each reason.
   const some = new Map<string, Check[]>();
   for (const one of checks) some.set(reasonOf(one, now), [...(some.get(reasonOf(one, now)) ?? []), one]);
   for (const [reason, all] of some) {
@@ -382,7 +385,7 @@ async function compare(world: World): Promise<void> {
       const reached = [...model.nodes.keys()].filter((at) => found.some((one: string) => model.path(at).includes(one)));
       const allowed = [...model.nodes.keys()].filter((at) => model.allows(identity, named, at, now));
       expect(reached.filter(model.isOpen)).toEqual(allowed);
-      // Topmost: none stands below another.
+      // Topmost: none is below another.
       expect(
         found.filter((one: string) => found.some((b: string) => b !== one && model.path(one).includes(b))),
       ).toEqual([]);
@@ -439,7 +442,7 @@ async function compare(world: World): Promise<void> {
     for (const one of roles)
       expect(one.assignment_count).toBe(model.notEnded(now).filter((held) => held.role === one.id).length);
   }
-  // What an end user sees of the tree, and what their token says.
+  // What an end user sees of the tree, and what their token contains.
   if (!model.identities.get(caller.id)?.isActive) return;
   const payload = {
     client_id: caller.clientId,
@@ -453,7 +456,7 @@ async function compare(world: World): Promise<void> {
   const own = callsWith(api, { authorization: `Bearer ${token}` });
   const seen = [...model.nodes.keys()].filter((at) => model.allows(caller.id, 'hierarchy.view', at, now));
   const list = await own('GET', '/nodes?take=100');
-  // What is held at an inactive node only is held somewhere, and shows nothing.
+  // What is held only at an inactive node is held, and shows nothing.
   const isAnywhere = model
     .notEnded(now)
     .filter(({ identity, from }) => identity === caller.id && (from === null || from <= now))
@@ -470,7 +473,7 @@ async function compare(world: World): Promise<void> {
   }
 }
 
-/** A property of the AuthZEN surface: the three searches are the decisions, asked the other way around. */
+/** Checks that AuthZEN's three searches agree with its decisions. */
 async function compareSearches({ model, people, authzen }: World): Promise<void> {
   const now = api.clock.now.getTime();
   const found = async (path: string, body: object): Promise<string[]> => {
@@ -506,7 +509,7 @@ interface Change {
   data: any;
 }
 
-/** What the change feed alone tells of a tree and its rights; each of its items has to change something. */
+/** Returns what the change feed alone says of a tree and its permissions; each of its items has to change something. */
 async function replayed(key: Calls, root: string) {
   const nodes = new Map([[root, { parent: null as string | null, isActive: true, version: 1 }]]);
   const roles = new Map<string, { isActive: boolean; keys: Set<string> }>();
@@ -529,7 +532,7 @@ async function replayed(key: Calls, root: string) {
       expect(roles.delete(id)).toBe(true);
       for (const [each, { role_id }] of held) if (role_id === id) held.delete(each);
     } else if (type === 'permission.deleted') {
-      for (const one of roles.values()) expect(one.keys).not.toContain(data.key); // each was told of as a change
+      for (const one of roles.values()) expect(one.keys).not.toContain(data.key); // each had its own change
     } else if (type === 'role_assignment.created') held.set(id, data);
     else if (type === 'role_assignment.deleted') expect(held.delete(id)).toBe(true);
     else if (type === 'identity.created') identities.set(id, { isActive: true });
@@ -551,7 +554,7 @@ async function replayed(key: Calls, root: string) {
 
 const entriesOf = <T>(of: Map<string, T>) => [...of].sort(([one], [other]) => (one < other ? -1 : 1));
 
-/** Whoever keeps a copy by the change feed has what there is. */
+/** Checks that a copy kept by the change feed equals what exists. */
 async function compareFeed({ key, model, root }: World): Promise<void> {
   const copy = await replayed(key, root);
   expect(entriesOf(copy.nodes)).toEqual(entriesOf(model.nodes));
@@ -579,6 +582,6 @@ test('whatever becomes of a tree, its roles and those who hold them, every answe
     await compareSearches(world);
     await compareFeed(world);
   });
-  // Each run makes an Environment anew: to shrink a failure would take minutes.
+  // Each run creates an Environment: shrinking a failure would take minutes.
   await fc.assert(property, { numRuns: 3, seed: 20_261_123, endOnFailure: true });
 }, 600_000);

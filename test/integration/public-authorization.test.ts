@@ -178,7 +178,7 @@ test('explain decides as evaluate does where somebody has held the permission mo
   const { decision, reasons, ...decided } = await explain(held);
   expect(decided).toEqual(await ask(held));
   expect(decision).toMatchObject({ assignment_id: id });
-  expect(await explain(ended)).toMatchObject(await ask(ended)); // the last of them is not removed, and over
+  expect(await explain(ended)).toMatchObject(await ask(ended)); // the last of them is not removed, and has ended
 });
 
 test('an inactive node closes everything below it', async () => {
@@ -203,10 +203,10 @@ test('strangers, keys without the scope and identities without the permission ma
   await call('POST', '/authorization/explain', 403, body, nobody.headers);
   const somebody = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
   await call('POST', '/authorization/explain', 200, body, somebody.headers);
-  // An application of others never acts with the rights of whoever uses it.
+  // A third-party application never acts with the permissions of its user.
   await rowsOf(api, 'update oauth_clients set consent_required = true where client_id = $1', [somebody.clientId]);
   const refused = await call('POST', '/authorization/explain', 403, body, somebody.headers);
-  expect(refused.json().error.code).toBeNull(); // of the caller, and not of what it lacks
+  expect(refused.json().error.code).toBeNull(); // about the caller, and not about a missing permission
   const url = account.portalPath('/authorization/evaluate');
   await send(api.app, 200, { method: 'POST', url, headers: await account.as('viewer'), payload: body });
   await send(api.app, 403, { method: 'POST', url, headers: await account.as('support'), payload: body });

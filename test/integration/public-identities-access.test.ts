@@ -254,7 +254,7 @@ test('the providers by which somebody signs in are told, of this Environment alo
     const connection = made.json().data.connection.id as string;
     const at = `2026-01-0${linked.length + 1}T00:00:00.000Z`;
     linked.push({ id: connection, at });
-    if (name === 'Acme Okta') continue; // nobody has come by it yet
+    if (name === 'Acme Okta') continue; // nobody has signed in by it yet
     await rowsOf(
       api,
       `insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
@@ -436,7 +436,7 @@ describe('who may do less does not take over who may do more', () => {
         expect(refused.json().error.code).toBe('identity.holds_more');
       }
     }
-    // A role that is switched off is switched on again by somebody who knows nothing of this.
+    // Another caller could reactivate a disabled role without knowing of this.
     const { id: off } = await person();
     const role = { name: 'Off', permission_keys: ['rbac.assign_roles'], is_active: false };
     const { id: role_id } = (await call('POST', '/roles', 201, role)).json().data;
@@ -445,7 +445,7 @@ describe('who may do less does not take over who may do more', () => {
     const late = await call(method, path, 403, payload, helper.headers);
     expect(late.json().error.code).toBe('identity.holds_more');
     await call('PATCH', `/identities/${id}`, 200, { first_name: 'Ada' }, helper.headers);
-    // Whom the developers' own system takes them for is no end user's to say; their key says it.
+    // The external id is set by the developers' own system, with its key, and not by an end user.
     const named = { external_id: `crm-${uuidv7()}` };
     const refused = await call('PATCH', `/identities/${id}`, 403, named, helper.headers);
     expect(refused.json().error.code).toBe('identity.holds_more');
@@ -483,7 +483,7 @@ describe('who may do less does not take over who may do more', () => {
     for (const headers of [helper, narrow]) expect(await outcomes(headers)).toEqual(refused);
     expect(await outcomes(support, account.portalPath)).toEqual(refused);
     expect(await outcomes(await account.as('admin'), account.portalPath)).toEqual(['200']);
-    // Its time is over, whether or not anybody has written that down.
+    // It has expired, whether or not its row says so.
     await rowsOf(api, 'update identity_invites set expires_at = $2 where email = $1', [email, api.clock.now]);
     expect(await outcomes(narrow)).toEqual(['200']);
   });
@@ -498,7 +498,7 @@ describe('who may do less does not take over who may do more', () => {
     };
     const publicly = (path: string) => `/api/v1${path}`;
     const portal = (path: string) => account.portalPath(path, 'production');
-    /** Who looks after people in the development environment, and is an ordinary member of production. */
+    /** Creates a person who manages people in development, and is an ordinary member of production. */
     const elsewhere = async () => {
       const id = await strong();
       const [row] = await rowsOf<{ email: string }>(api, `select email::text from identities where id = '${id}'`);
@@ -526,11 +526,11 @@ describe('who may do less does not take over who may do more', () => {
     expect(await outcomes(id, await keyed('scoped'), publicly)).toEqual(refused);
     expect(await outcomes(id, admin.headers, publicly)).toEqual(refused);
     expect(await outcomes(id, limited, portal)).toEqual(refused);
-    // A help desk holds none of what an Environment's own administrator does in all of it.
+    // A help desk holds none of the permissions of an Environment's administrator.
     expect(await outcomes(id, support, portal)).toEqual(refused);
     expect(await outcomes(id, await account.as('admin'), portal)).toEqual(['200']);
     expect(await outcomes(await elsewhere(), await keyed('full'), publicly)).toEqual(['200']);
-    // Of an ordinary member elsewhere they are no less in charge than before.
+    // Over an ordinary member elsewhere they keep their power.
     const { id: ordinary, email } = await person();
     await send(api.app, 201, { method: 'POST', url: portal('/identities'), headers: support, payload: { email } });
     expect(await outcomes(ordinary, limited, portal)).toEqual(['200']);
@@ -552,7 +552,7 @@ describe('who may do less does not take over who may do more', () => {
     const recent = { authorization: `Bearer ${access_token}` };
     const [password, , factors, lock] = takeOvers(own.id);
     for (const [method, path, payload] of [factors, lock]) await call(method, path, 200, payload, recent);
-    // A password alone takes no factor away, here as little as where somebody does it for themselves.
+    // A password alone removes no factor, here as in a person's own account.
     await rowsOf(
       api,
       `insert into mfa_factors (id, account_id, identity_id, type, label, secret, enrolled_at)
@@ -607,7 +607,7 @@ describe('who may do less does not take over who may do more', () => {
     expect(await outcomes(await holding(people))).toEqual(['200']);
     const strongOne = await holding(keys);
     expect(await outcomes(strongOne)).toEqual(refused);
-    // Whoever may do it there does help, and only there.
+    // A caller with that permission there can help, and only there.
     const url = `/portal/v1/accounts/${account.accountSlug}/administrator-roles`;
     const payload = { name: uuidv7(), capabilities: ['identities.view', 'identities.manage', 'env_api_keys.manage'] };
     const made = await send(api.app, 201, { method: 'POST', url, headers: await account.as('owner'), payload });
@@ -634,7 +634,7 @@ describe('what is for tests does not reach into production', () => {
       ['POST', `/identities/${id}/mfa/reset`, undefined],
       ['POST', `/identities/${id}/unlock`, undefined],
     ] as const;
-  /** In production; to a key of the development environment it is nobody as long as it has not joined that. */
+  /** Creates a person in production; for development's keys they do not exist until they have joined it. */
   const productive = async () => {
     const email = `${uuidv7()}@example.com`;
     const url = account.portalPath('/identities', 'production');
@@ -687,7 +687,7 @@ describe('what is for tests does not reach into production', () => {
   });
 });
 
-/** Somebody who has signed in that often, with what they call by and the ids of their sessions. */
+/** Creates a person with many sessions; returns their calls and session ids. */
 async function signedInOften(many: number) {
   const { id, email } = await person();
   const { headers } = await signedIn(email);
@@ -701,7 +701,7 @@ async function signedInOften(many: number) {
   return { id, headers, sessionIds: ids.map((one) => one.id) };
 }
 
-/** What is told of the end of sessions, oldest first. */
+/** Returns the events of ended sessions, oldest first. */
 const toldOf = (id: string, sessionIds: string[]) =>
   rowsOf<{ action: string; resource_id: string; metadata: { session_ids: string[] } }>(
     api,

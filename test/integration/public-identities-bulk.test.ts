@@ -127,7 +127,7 @@ describe('creating', () => {
       ...['identities[11].node_id without_role', undefined, 'identities[13].password password.too_short'],
       ...[undefined, undefined, undefined, 'identities[17].password_hash with_password', undefined],
     ]);
-    expect(await total()).toBe(before + 2); // the one of before, and the last
+    expect(await total()).toBe(before + 2); // the earlier one, and the last
   });
 
   test('who is there already exists, in whatever case; the second of an address in a request is the first', async () => {
@@ -200,7 +200,7 @@ describe('creating', () => {
     const elsewhere = { url: account.portalPath('/identities', 'production'), headers: await account.as('admin') };
     await send(api.app, 201, { method: 'POST', ...elsewhere, payload: { email } });
     await send(api.app, 204, { method: 'DELETE', url: `/api/v1/identities/${id}`, headers: key });
-    // As if a sign-in had been waiting for the removal.
+    // As if a sign-in had waited for the removal.
     await rowsOf(
       api,
       `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
@@ -309,7 +309,7 @@ describe('a request', () => {
   });
 });
 
-/** Counts what the api sends to PostgreSQL in transactions. */
+/** Counts the statements that the api sends to PostgreSQL in transactions. */
 function countStatements() {
   const { logger } = api.database.db.source;
   const { logQuery } = logger;
@@ -361,7 +361,7 @@ describe('an imported hash', () => {
     });
     return browser.submit(await browser.get(`/oauth/authorize?${query}`), { email, password });
   };
-  /** It is replaced after the answer. */
+  /** Waits for the new hash, which is written after the answer. */
   const untilOurs = async (id: string, before: string) => {
     const deadline = Date.now() + patience;
     for (let hash = before; ; hash = await hashOf(id)) {
@@ -382,7 +382,7 @@ describe('an imported hash', () => {
     expect((await login(email, secret)).statusCode).toBe(200);
     expect((await login(email, 'another secret')).statusCode).toBe(401);
     const changedAt = (await call('GET', `/identities/${id}/auth-state`, 200)).json().data.password_changed_at;
-    expect(new Date(changedAt).getTime()).toBeLessThanOrEqual(api.clock.now.getTime()); // nobody chose another password
+    expect(new Date(changedAt).getTime()).toBeLessThanOrEqual(api.clock.now.getTime()); // this does not count as a change of password
   });
 
   test('of each algorithm does so on the pages too, and where a fresh sign-in is asked for', async () => {

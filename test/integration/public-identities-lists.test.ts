@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Every other one joined in the same millisecond as the one before, and every tenth is inactive. */
+/** Every second one joined in the same millisecond as the one before, and every tenth is inactive. */
 const seed = ({ accountId, environmentId }: { accountId: string; environmentId: string }) =>
   asOwner(async (client) => {
     await client.query(
@@ -62,7 +62,7 @@ async function pageOf(query: string, list = ''): Promise<Page> {
   return answer.json();
 }
 
-/** As the database compares: by bytes here, since all are of one length and case. */
+/** Sorts as the database does: by bytes here, since all have one length and case. */
 const sortedBy = (field: 'created_at' | 'first_name' | 'id', order: 'asc' | 'desc', of: Member[]) => {
   const sign = order === 'asc' ? 1 : -1;
   const compare = (a: string, b: string) => (a < b ? -sign : a > b ? sign : 0);
@@ -132,7 +132,7 @@ describe('a search that means too many', () => {
     expect(await found('example.com', count)).toBe(count);
     expect(await found('example.com', count - 1)).toBe('query.q too_broad');
     expect(await found('example.com', count - 1, false)).toBe('query.q too_broad');
-    expect(await found('p10@example.com', 1, true)).toBe(0); // inactive, as every tenth is
+    expect(await found('p10@example.com', 1, true)).toBe(0); // inactive, like every tenth
   });
 
   test('of fewer than three letters in a row is one among many members', async () => {

@@ -31,7 +31,7 @@ const login = (email: string, secret: string) =>
     remoteAddress: `2001:db8:3:${(++networks).toString(16)}::1`,
     payload: { client_id: clientId, email, password: secret },
   });
-/** As many wrong passwords as a day has. */
+/** Enters as many wrong passwords as a day allows. */
 async function locked() {
   const { id, email } = await person();
   for (let i = 0; i < 50; i++) {

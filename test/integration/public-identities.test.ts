@@ -59,7 +59,7 @@ describe('reading', () => {
       external_id: null,
       roles: [{ id: roleId, name: 'Clerk', effective_from: null, effective_to: null }],
     });
-    expect(created).toEqual(data); // who creates one need not read it
+    expect(created).toEqual(data); // creating one requires no permission to read it
     expect((await call('GET', `/identities/${id}`, 200)).json().data).toEqual(data);
     expect((await inPortal('GET', path, 200)).json().data).toEqual(data);
     expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.can_manage).toBe(false);
@@ -201,7 +201,7 @@ describe('reading', () => {
     const before = Number((await scans())[0]?.scans);
     const { items } = (await call('GET', '/identities?q=p19999@', 200, undefined, await own.apiKey())).json();
     expect(items).toMatchObject([{ email: 'p19999@example.com' }]);
-    // PostgreSQL's connections report what they read only every few seconds.
+    // PostgreSQL's sessions report their statistics only every few seconds.
     const deadline = Date.now() + patience;
     while (Number((await scans())[0]?.scans) <= before) {
       if (Date.now() > deadline) throw new Error('the index was not read');
@@ -416,7 +416,7 @@ describe('removing', () => {
     const windows =
       'select w.status from role_assignment_windows w join role_assignments a using (id) where identity_id = $1';
     expect(await rowsOf(api, windows, [ida.id])).toEqual([{ status: 'removed' }]);
-    // Whoever comes back begins with nothing.
+    // A person who returns starts with nothing.
     await call('POST', '/identities', 201, { email: ida.email });
     expect((await detail(ida.id)).roles).toEqual([]);
     await call('GET', '/identities', 401, undefined, ida.headers);
@@ -438,7 +438,7 @@ describe('removing', () => {
       code: 'identity.email_taken',
       details: [{ field: 'email', code: 'being_deleted' }],
     });
-    // Whoever comes again, as it says, comes with the same key.
+    // A client that retries, as it is told, uses the same key.
     await rowsOf(api, 'delete from identities where id = $1', [id]);
     expect(outcomeOf(await api.app.inject({ ...again, headers }))).toBe('201');
     const taken = await call('POST', '/identities', 409, { email });
@@ -484,7 +484,7 @@ describe('who may', () => {
     }
     const neighbour = await (await newAccount(api)).apiKey();
     expect(outcomeOf(await call(method, url, 404, body, neighbour))).toBe('404 identity.not_found');
-    // Somebody of the same Account who is in another Environment only.
+    // A person of the same Account who is only in another Environment.
     const { identity } = await api.services.identities.create(account.productionScope, {
       email: address(),
       firstName: null,

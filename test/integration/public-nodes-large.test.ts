@@ -5,7 +5,7 @@ import { asOwner } from '../support/database.js';
 import { type Calls, callsWith, newNode, rootOf, type TestNode, wrongPaths } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
 
-/** A tree as large as they get: 10 000 nodes, eight levels deep, beside another tenant's of the same size. */
+/** A tree of the largest size: 10 000 nodes, eight levels deep, beside another tenant's of the same size. */
 
 const levels = 8;
 const each = 1_250;
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Chains below the root: 1 250 on each level, and `top` with a thousand of these chains' ends below it. */
+/** Creates chains below the root, 1 250 nodes on each level, and `top` with a thousand of their ends below it. */
 async function grow() {
   top = await newNode(key, 'Top', null);
   const { accountId, applicationId, environmentId } = account.scope;
@@ -57,7 +57,7 @@ async function grow() {
   }, api.database.ownerUrl);
 }
 
-/** The fastest of some, in milliseconds: what it costs, and not what else the machine did. */
+/** Returns the fastest of several runs, in milliseconds: the cost without the machine's other load. */
 async function fastest(work: () => Promise<unknown>, times = 5): Promise<number> {
   const took: number[] = [];
   for (let i = 0; i < times; i++) {
@@ -80,7 +80,7 @@ test('a node is found by its name, whether few have it or all, and no others', a
   const starting = (text: string) => levels * numbers.filter((number) => number.startsWith(text)).length;
   for (const [q, expected] of [
     ['node 77', starting('77')],
-    ['77', having('77')], // too short for the trigrams
+    ['77', having('77')], // too short for trigrams
     ['Node', levels * each], // more than are looked up
     ['nobody', 0],
   ] as const) {
@@ -107,7 +107,7 @@ test('a subtree is found by the index on paths, for its own tenant', async () =>
     tx.query('select count(*)::int from gatehouse_subtree($1, $2, $3)', [accountId, environmentId, [top.id]]),
   );
   expect(count).toEqual([{ count: 1_001 }]);
-  // Of another tenant it tells nothing, whoever asks.
+  // It reveals nothing of another tenant to any caller.
   const foreign = await newAccount(api);
   const none = await api.database.db.transaction(foreign.scope, (tx) =>
     tx.query('select count(*)::int from gatehouse_subtree($1, $2, $3)', [
@@ -119,10 +119,10 @@ test('a subtree is found by the index on paths, for its own tenant', async () =>
   expect(none).toEqual([{ count: 0 }]);
 });
 
-/** What two requests for next to nothing take now, on this machine, beside all that it does: some 4 ms on an idle one. */
+/** Measures two cheap requests on this machine under its present load; about 4 ms on an idle one. */
 const pace = () => fastest(async () => [await ok('/roles'), await ok('/roles')], 20);
 
-/** What it takes PostgreSQL alone to write the thousand paths anew, as a move does; undone each time. */
+/** Measures how long PostgreSQL alone takes to rewrite the thousand paths, as a move does; rolled back each time. */
 const pathsWritten = () =>
   asOwner(
     (client) =>

@@ -23,7 +23,7 @@ interface ModelNode {
   version: number;
 }
 
-/** The rules of the tree in a few lines, to hold the service to. */
+/** Returns a model with the rules of the tree in a few lines, to compare the service with. */
 function newModel(root: string, maxDepth: number) {
   const nodes = new Map<string, ModelNode>([[root, { parent: null, type: 'root', slug: 'root', version: 1 }]]);
   const get = (id: string) => nodes.get(id) as ModelNode;

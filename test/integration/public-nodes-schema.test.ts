@@ -149,7 +149,7 @@ test("metadata satisfies the schema of the node's type, when it is made and when
   expect(await change({ tier: 'iron' })).toBe('400 validation.failed');
   expect(await change({ tier: 'silver' })).toBe('200');
   expect(outcomeOf(await key('PATCH', `/nodes/${data.id}`, { name: 'Other' }, 2))).toBe('200');
-  // The root has no type of this schema.
+  // The root has no type in this schema.
   const root = await rootOf(key);
   expect(outcomeOf(await key('PATCH', `/nodes/${root.id}`, { metadata: { anything: true } }, 1))).toBe('200');
 });

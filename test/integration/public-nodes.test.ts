@@ -59,7 +59,7 @@ describe('a node', () => {
     const read = await key('GET', `/nodes/${data.id}`);
     expect(read.headers.etag).toBe('"1"');
     expect(read.json().data).toEqual({ ...data, access_state: 'accessible', can_access: true, can_manage: true });
-    // Without a parent it stands under the root, and its slug is one that no sibling has.
+    // Without a parent it is created below the root, with a slug that no sibling has.
     const second = await newNode(key, 'Acme GmbH', null, { node_type: 'organization' });
     expect(second).toMatchObject({ parent_node_id: root.id, slug: expect.stringMatching(/^acme-gmbh-[a-z0-9]{5}$/) });
     expect(await countersOf(api, account)).toEqual({ nodes: 3, organizations: 2 });
@@ -118,7 +118,7 @@ describe('a node', () => {
     const two = await newNode(key, 'Two', one.id);
     const three = await key('POST', '/nodes', { parent_node_id: two.id, node_type: 'unit', name: 'Three' });
     expect(outcomeOf(three)).toBe('400 nodes.too_deep');
-    // The whole subtree counts: One has a level below itself.
+    // The whole subtree counts: One has a level below it.
     const other = await newNode(key, 'Other', null);
     expect(outcomeOf(await key('POST', `/nodes/${one.id}/move`, { parent_node_id: other.id }, 1))).toBe(
       '400 nodes.too_deep',
@@ -133,13 +133,13 @@ describe('a node', () => {
     expect(outcomeOf(await key('PATCH', path, { name: 'x' }))).toBe('400 if_match.required');
     expect(outcomeOf(await key('PATCH', path, { name: 'x' }, 'W/"x"'))).toBe('400 if_match.invalid');
     const changes = { name: 'Sales', description: null, slug: 'sales', metadata: { a: [1] } };
-    const changed = await key('PATCH', path, changes, 'W/"1"'); // as proxies that compress pass it on
+    const changed = await key('PATCH', path, changes, 'W/"1"'); // the form that compressing proxies pass on
     expect([changed.statusCode, changed.headers.etag]).toEqual([200, '"2"']);
     expect(changed.json().data).toMatchObject({ ...changes, version: 2 });
     const stale = await key('PATCH', path, { name: 'Late' }, 1);
     expect(outcomeOf(stale)).toBe('409 version.conflict');
     expect(stale.json().data).toEqual(changed.json().data);
-    // What is as it was is no change.
+    // Sending the present values is no change.
     const since = await databaseTime(api);
     expect((await key('PATCH', path, changes, 2)).json().data).toEqual(changed.json().data);
     expect((await key('PATCH', path, {}, 2)).json().data.version).toBe(2);
@@ -171,7 +171,7 @@ describe('a node', () => {
     expect(moved.json().data).toMatchObject({ parent_node_id: b.id, version: 2 });
     const above = async (id: string) => (await key('GET', `/nodes/${id}/ancestors`)).json().items;
     expect((await above(lowest.id)).map(({ id }: TestNode) => id)).toEqual([root.id, b.id, below.id]);
-    // The nodes below are as they were: nobody's version is stale.
+    // The nodes below are unchanged: no version is stale.
     expect((await key('GET', `/nodes/${lowest.id}`)).json().data.version).toBe(1);
     const back = await key('PATCH', `/nodes/${below.id}`, { parent_node_id: a.id, name: 'Back' }, 2);
     expect(back.json().data).toMatchObject({ parent_node_id: a.id, name: 'Back', version: 3 });
@@ -218,7 +218,7 @@ describe('a node', () => {
     expect(await move(uuidv7(), a.id)).toBe('404 nodes.node_not_found');
     expect(await move(a.id, organization.id, 9)).toBe('409 version.conflict');
     expect(outcomeOf(await key('POST', `/nodes/${a.id}/move`, { parent_node_id: b.id }))).toBe('400 if_match.required');
-    // A node that is not there is 404 before anything is said of the rest.
+    // A missing node is 404 before the rest is validated.
     expect(outcomeOf(await key('POST', `/nodes/${uuidv7()}/move`, {}))).toBe('404 nodes.node_not_found');
     expect(outcomeOf(await key('PATCH', `/nodes/${uuidv7()}`, {}))).toBe('404 nodes.node_not_found');
     expect(outcomeOf(await key('DELETE', `/nodes/${uuidv7()}`))).toBe('404 nodes.node_not_found');
@@ -432,7 +432,7 @@ describe('reading', () => {
     expect(beyond.json()).toMatchObject({ items: [], pagination: { item_count: 2 } });
     expect(await idsAt(`/nodes/${a.id}/identities?status=inactive`)).toEqual([]);
     expect(await idsAt(`/nodes/${b.id}/identities?role_id=${items[0].roles[1].id}`)).toEqual([here.id]);
-    // What has ended, or was taken away, does not count.
+    // Ended and removed assignments do not count.
     const past = new Date(api.clock.now.getTime() - 1000);
     await rowsOf(api, 'update role_assignments set effective_to = $2 where id = $1', [above.assignments[0], past]);
     await rowsOf(api, 'update role_assignments set removed_at = now() where id = $1', [here.assignments[2]]);
@@ -531,14 +531,14 @@ describe('who may', () => {
     };
     const lacking = { field: 'parent_node_id', code: 'lacking', message: 'You do not hold invoice.approve yourself' };
     expect(await refused()).toEqual([lacking]);
-    // A role that is switched off can be switched on again.
+    // A disabled role can be enabled again.
     await key('PATCH', `/roles/${approver}`, { is_active: false }, 1);
     await give(manager, after.id);
     expect(await refused()).toEqual([lacking]);
     await key('PATCH', `/roles/${approver}`, { is_active: true }, 2);
     await give(approver, mine.id);
     expect(outcomeOf(await call('POST', `/nodes/${mine.id}/move`, body, 1))).toBe('200');
-    // What is held above both places is no gain.
+    // A permission held above both places is no gain.
     await give(approver, root.id);
     expect(outcomeOf(await call('POST', `/nodes/${mine.id}/move`, { parent_node_id: before.id }, 2))).toBe('200');
   });
@@ -555,7 +555,7 @@ describe('who may', () => {
     expect(renamed.json().data).toMatchObject({ ...same, name: 'Ours', version: 2 });
     expect(outcomeOf(await call('POST', `${path}/move`, same, 2))).toBe('200');
     expect(outcomeOf(await call('PATCH', path, same, 1))).toBe('409 version.conflict');
-    // Once it was moved away, that is the parent of before.
+    // Once it was moved away, that parent is the old one.
     const other = await newNode(key, 'Other', null);
     expect(outcomeOf(await key('POST', `${path}/move`, { parent_node_id: other.id }, 2))).toBe('200');
     expect(outcomeOf(await call('PATCH', path, same, 2))).toBe('409 version.conflict');
@@ -627,7 +627,7 @@ describe('who may', () => {
       '403 permission.required',
     );
     expect(await outcome('GET', '/node-type-schema')).toBe('200');
-    // Nothing counts at or below an inactive node, and only others can activate it again.
+    // Permissions do not apply at or below an inactive node, and only others can activate it again.
     expect(await outcome('PATCH', `/nodes/${below.id}`, { status: 'inactive' }, 1)).toBe('200');
     expect(namesIn((await call('GET', '/nodes')).json().items)).toEqual(['Beside', 'Mine']);
     expect(await outcome('PATCH', `/nodes/${below.id}`, { status: 'active' }, 2)).toBe('403 permission.required');

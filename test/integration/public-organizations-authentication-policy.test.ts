@@ -91,7 +91,7 @@ test.each([
   [{ allowed_methods: [] }, 'allowed_methods'],
   [{ allowed_methods: ['password', 'password'] }, 'allowed_methods'],
   [{ allowed_methods: ['magic'] }, 'allowed_methods[0]'],
-  [{ allowed_methods: ['email_otp'] }, 'allowed_methods'], // switched off in this environment
+  [{ allowed_methods: ['email_otp'] }, 'allowed_methods'], // disabled in this environment
   [{ allowed_methods: ['password'], require_sso: true }, 'require_sso'],
   [{ require_mfa: null }, 'require_mfa'],
   [{ session_ttl_seconds: 299 }, 'session_ttl_seconds'],
@@ -114,7 +114,7 @@ test.each([
   };
   const refusal = ['400 validation.failed', ['require_sso', 'no_connection']];
   expect(await refusedFor()).toEqual(refusal);
-  // One of the Environment serves only whom has none of their own.
+  // The Environment's connection serves only organizations without their own.
   const shared = await sharedConnection();
   expect(outcomeOf(await (await owner())('POST', `/sso-connections/${shared}/activate`))).toBe('200');
   expect(outcomeOf(await key('POST', connection, oidc))).toBe('201');

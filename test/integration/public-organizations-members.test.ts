@@ -52,7 +52,7 @@ describe('whoever manages one organization', () => {
       expect(await add(manager.id)).toBe('404 identity.not_found');
       await key('DELETE', `${path}/${lena}`);
     }
-    // What they hold at an organization that is inactive counts nowhere.
+    // Permissions held at an inactive organization do not apply.
     const both = await newIdentity(api, account, [
       ['organization_manager', acme],
       ['organization_manager', globex],
@@ -95,7 +95,7 @@ describe('whoever gives roles in one organization', () => {
       'identity.not_found',
       undefined,
     ]);
-    // Who holds a role here is known already, and who is in no organization belongs to nobody.
+    // A person with a role here is known already, and one in no organization belongs to none.
     for (const id of [kai, free]) expect(outcomeOf(await given(manager, id, reader))).toBe('201');
     const shown: { id: string }[] = (await manager('GET', `/nodes/${acme}/identities`)).json().items;
     expect(shown.map(({ id }) => id)).toEqual(expect.arrayContaining([kai, lena, free]));

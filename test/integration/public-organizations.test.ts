@@ -231,7 +231,7 @@ describe('the list', () => {
     expect(await namesOf(key, '?q=o%0An')).toEqual([]);
     expect(await namesOf(key, '?slug=one')).toEqual(['alpha_x']);
     expect(await namesOf(key, '?slug=one&q=gamma')).toEqual([]);
-    expect(await namesOf(key, '?slug=beta-unit')).toEqual([]); // a node, and no organization
+    expect(await namesOf(key, '?slug=beta-unit')).toEqual([]); // a node, but no organization
     const { id: parent } = (await key('GET', '/organizations?slug=two')).json().items[0];
     await newOrganization(key, 'Below', { parent_node_id: parent });
     expect(await namesOf(key, `?parent_node_id=${parent}`)).toEqual(['Below']);

@@ -72,7 +72,7 @@ test('one is registered, changed with the version that was read, used by roles, 
   expect(changed.headers.etag).toBe('"2"');
   expect(changed.json().data).toEqual({ ...permission, ...changes, version: 2 });
   expect((await call('GET', path)).json()).toEqual(changed.json());
-  expect((await call('PATCH', path, changes, 2)).json()).toEqual(changed.json()); // nothing new
+  expect((await call('PATCH', path, changes, 2)).json()).toEqual(changed.json()); // no change
   expect((await call('PATCH', path, { name: 'May read invoices' }, 2)).json().data).toMatchObject({
     ...changes,
     version: 3,

@@ -6,7 +6,7 @@ import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
 import { denialsIn, key, sentTwice } from '../support/retries.js';
 import { rowsOf } from '../support/rows.js';
 
-/** What an end user may do can end with what they do; the retry of it is answered all the same (docs/decisions/0010). */
+/** An end user's permission can end by their own request; its retry is answered all the same (docs/decisions/0010). */
 
 let api: TestApi;
 let account: TestAccount;
@@ -33,7 +33,7 @@ const denials = () => denialsIn(api, account.scope.accountId);
 const twice = (call: Call, ...sent: Parameters<Call>) => sentTwice(api, account.scope.accountId, call, ...sent);
 const version = (of: { version: number }) => ({ 'if-match': String(of.version) });
 
-/** An end user with one role, made for them, at a node (the root without one). */
+/** Creates an end user with one new role at a node (at the root if none is given). */
 async function holder(permissions: string[], nodeId?: string) {
   const role = await made('/roles', { name: `Role of ${permissions.join(', ')}`, permission_keys: permissions });
   const caller = await newIdentityCaller(api, account);
@@ -149,7 +149,7 @@ describe('a retry is known again although its client serializes it anew:', () =>
   });
 
   test('what the release before has kept counts, it knows what this one keeps, and none answers for another request', async () => {
-    const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as `startApi` has it
+    const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // the key of `startApi`
     const { id } = await made('/roles', first);
     const sent = { name: 'Writer', description: null };
     const patch = (payload: object, version: string) =>
@@ -164,7 +164,7 @@ describe('a retry is known again although its client serializes it anew:', () =>
     };
     expect(row.hash).toEqual(asSent(sent));
 
-    // The release before takes a key for another request without a word on what that means.
+    // The previous release accepts a key for another request without checking what that means.
     const other = { description: null, name: 'Reader' };
     const takeOver = 'update idempotent_requests set request_hash = $1 where credential = $2 returning 1';
     expect(await rowsOf(api, takeOver, [asSent(other), row.credential])).toHaveLength(1);

@@ -69,7 +69,7 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
     effective_from: null,
     effective_to: null,
   });
-  // Both are on the identity surface of the audit log: what somebody was given, and what was taken from them.
+  // Both are on the identity surface of the audit log: what a person was given, and what was removed.
   expect(await eventsOf(data.assignment_id)).toEqual([
     { action: 'role_assignment.created', identity_visible: true },
     { action: 'role_assignment.deleted', identity_visible: true },
@@ -230,7 +230,7 @@ test('in bulk, two requests that name the same ones in opposite orders do not wa
     const waiting = await other.query(
       'select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))',
     );
-    expect(waiting.rowCount).toBe(1); // the other one waits for that one, and holds nothing that it wants
+    expect(waiting.rowCount).toBe(1); // the other one waits for that lock, and holds none that it needs
     await other.query('rollback');
     return asked;
   }, api.database.ownerUrl);
@@ -360,7 +360,7 @@ test('whoever holds a role for a time does not hold it for longer by giving it t
   const { items } = (await give('/role-assignments', 200, { role_assignments: bulk })).json();
   expect(items.map(({ status }: { status: string }) => status)).toEqual(['failed', 'created']);
   await give(own, 201, { role_id: lead, node_id: below, effective_to: until });
-  // Whom they look after, they give what they hold now.
+  // To people whom they manage, they assign what they hold now.
   await give(`/identities/${await newIdentity()}/role-assignments`, 201, { role_id: lead, node_id: below });
   const acme = { node_type: 'organization', name: 'Acme', parent_node_id: null };
   const organization = (await call('POST', '/nodes', 201, acme)).json().data.id;
@@ -435,7 +435,7 @@ test('whoever assigns many asks for their rights by one statement at a time, eac
     ...['role.cannot_grant', 'created', 'permission.required', 'role.not_found', 'role.cannot_grant'],
     ...below.flatMap(() => ['created', 'created']),
   ]);
-  // Whether they may assign at 22 nodes; and whether they hold 60 permissions at those 21 of them where they may.
+  // Whether they may assign at 22 nodes; and whether they hold 60 permissions at the 21 of them where they may.
   expect(statements).toEqual({ most: 1, checks: [22, 1000, 260] });
 });
 
@@ -528,7 +528,7 @@ const itemOf = (answer: LightMyRequestResponse): string => {
   return error?.code ?? status;
 };
 
-/** How many decisions were asked for at the same time at most, and how many checks each statement had. */
+/** Returns how many decisions ran at the same time at most, and how many checks each statement had. */
 function underWay({ database: { db } }: TestApi): { most: number; checks: number[] } {
   const seen = { most: 0, checks: [] as number[] };
   const { statement } = db;

@@ -58,7 +58,7 @@ test('nobody puts a permission into a role that they lack themselves', async () 
     });
   expect(codeOf(await put(['rbac.view_roles', 'identity.manage'], 403))).toBe('role.cannot_grant');
   await call('PUT', `/roles/${data.id}/permissions`, 200, { permission_keys: ['webhook.manage'] }, ifMatch(1));
-  await put(['rbac.view_roles', 'webhook.manage'], 200, 2); // what it holds already may stay
+  await put(['rbac.view_roles', 'webhook.manage'], 200, 2); // present permissions may stay
   await put(['rbac.view_roles', 'vault.open'], 200, 3); // the application's own, which no scope can name
   const admin = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
   const wanted = { name: 'By an identity', permission_keys: ['identity.manage'] };

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** Sessions that there are stay as they began. */
+/** Existing sessions stay as they began. */
 async function setReadOnlyForNew(is: boolean) {
   await asOwner(async (client) => {
     await client.query('set default_transaction_read_only = off');
@@ -17,7 +17,7 @@ async function setReadOnlyForNew(is: boolean) {
   }, api.database.ownerUrl);
 }
 
-/** As an address does that leads to a standby, or to the primary of before. */
+/** Makes the database read-only, like an address that leads to a standby, or to the former primary. */
 async function setReadOnly(is: boolean) {
   await setReadOnlyForNew(is);
   await asOwner(
@@ -58,5 +58,5 @@ test('a connection that began read-only is not used again', async () => {
   await until('its connections are new', async () => (await write().catch(({ code }) => code)) === '25006');
   await expect(one()).rejects.toMatchObject({ code: '25006' });
   await setReadOnlyForNew(false);
-  await Promise.all([write(), one()]); // each of those that there were has been refused once, and is gone
+  await Promise.all([write(), one()]); // each existing connection has been refused once, and is closed
 });

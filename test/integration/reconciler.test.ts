@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Stands for Temporal: what runs there by the row's id, and what it was asked to start. */
+/** Replaces Temporal: knows which workflows run, and records which ones it was asked to start. */
 function fakeTemporal(running: string[] = []) {
   const started: string[] = [];
   const asked: number[] = [];
@@ -69,7 +69,7 @@ async function run(processes: ReturnType<typeof fakeTemporal>, { pageSize = 100,
   return total;
 }
 
-/** One row that waits and one that has ended of each kind, this old. */
+/** Creates a waiting and an ended row of each kind, this old. */
 async function oneOfEach(age: string) {
   const at = `now() - interval '${age}'`;
   const [user, account, application, environment, identity, role, node] = Array.from({ length: 7 }, () => randomUUID());
@@ -126,7 +126,7 @@ async function oneOfEach(age: string) {
 }
 
 test('whatever waits without a process gets one, of every kind, and nothing that has ended or is new', async () => {
-  await oneOfEach('5 seconds'); // the relay's, for now
+  await oneOfEach('5 seconds'); // still the relay's
   const open = await oneOfEach('5 minutes');
   const temporal = fakeTemporal();
   const names = Object.keys(open);
@@ -213,7 +213,7 @@ test('one that Temporal cannot look at keeps no other from its process, until so
   const { failed, started } = await reconciled((id) => id === open.emailDelivery);
   expect(failed).toEqual([`email/${open.emailDelivery}`]);
   for (const other of others) expect(started).toContain(`emailDelivery ${other.emailDelivery}`);
-  // One whose start was only not answered in time is no failure: the second look sees it.
+  // A start that was only not answered in time is no failure: the second look finds it.
   const silent = new Set([open.emailDelivery]);
   expect((await reconciled((id) => silent.delete(id))).failed).toEqual([]);
   for (let i = 0; i < 20; i++) await oneOfEach('5 minutes');

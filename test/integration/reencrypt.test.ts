@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** The master key that everything is sealed under, and the one that takes its place. */
+/** The master key under which everything is sealed, and its replacement. */
 const [old, fresh] = ['old', 'fresh'].map((id) => ({ id, key: randomBytes(32) })) as [MasterKey, MasterKey];
 const under = (...masterKeys: MasterKey[]) => createSealing(masterKeys);
 

@@ -6,7 +6,9 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { type Calls, callsWith, countersOf, newIdentity, newNode, type TestNode } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
 
-/** A large subtree goes from the lowest nodes up, some in a transaction, so that nobody waits for all of it. */
+/**
+ * A large subtree is deleted from the lowest nodes up, a few in each transaction, so that nothing waits for all of it.
+ */
 
 let api: TestApi;
 let account: TestAccount;
@@ -18,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Eleven nodes: three below the top, with three, two and two below them. */
+/** Creates eleven nodes: three below the top, with three, two and two below them. */
 async function grown(): Promise<TestNode> {
   const top = await newNode(call, 'Top', null);
   for (const [i, below] of [3, 2, 2].entries()) {
@@ -28,7 +30,7 @@ async function grown(): Promise<TestNode> {
   return top;
 }
 
-/** @param afterEach what happens once a transaction is done */
+/** @param afterEach runs after each transaction */
 async function remove(
   { id, version }: { id: string; version: number },
   { afterEach = () => {}, cascade = true }: { afterEach?: (times: number) => unknown; cascade?: boolean } = {},

@@ -13,7 +13,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-/** Connections that listen on the channel. */
+/** Returns the connections that listen on the channel. */
 const listening = async (channel: string) => {
   const text = 'select pid from pg_stat_activity where application_name = $1 and query = $2';
   const rows = await rowsAsOwner<{ pid: number }>(database.ownerUrl, text, [
@@ -34,7 +34,7 @@ test('connections that are never idle are replaced, and nobody notices: they ask
       const rows = await db.transaction('system', async (tx) => {
         const [first] = await tx.query<{ pid: number }[]>(which.text);
         await sleep(20);
-        return [first, ...(await tx.query<{ pid: number }[]>(which.text))]; // one keeps its connection to its end
+        return [first, ...(await tx.query<{ pid: number }[]>(which.text))]; // a transaction keeps its connection to its end
       });
       expect(rows[0]).toEqual(rows[1]);
       for (const row of rows) inTransaction.add(row?.pid ?? 0);
@@ -65,7 +65,7 @@ test('who listens does so by another connection after a while, misses nothing, a
     await until('all is heard', async () => said.every((payload) => heard.includes(payload)));
     const now = await listening('renewed');
     expect(now).not.toContain(first);
-    expect(now.length).toBeLessThanOrEqual(2); // the next one is there before the last one goes
+    expect(now.length).toBeLessThanOrEqual(2); // the next connection opens before the last one closes
   } finally {
     await listener.stop();
   }
@@ -73,7 +73,7 @@ test('who listens does so by another connection after a while, misses nothing, a
 });
 
 test('a connection on which it may not listen is closed, and not left to PostgreSQL', async () => {
-  // As a standby refuses it: an error of the statement, after which the connection is as good as before.
+  // As a standby refuses it: an error of the statement, after which the connection still works.
   const channel = 'no channel';
   const listener = listenToChannel({
     url: database.url,
@@ -82,7 +82,7 @@ test('a connection on which it may not listen is closed, and not left to Postgre
     log: { info: () => {}, warn: () => {} },
   });
   try {
-    await sleep(3_500); // it tries again each second
+    await sleep(3_500); // it retries each second
     expect((await listening(channel)).length).toBeLessThan(2);
   } finally {
     await listener.stop();
@@ -98,7 +98,7 @@ test('who listens says once that PostgreSQL refuses it, and once that it listens
   const listener = listenToChannel({ url: database.url, channel: 'refused', onWake: () => heard++, log });
   try {
     await until('it listens', async () => heard === 1);
-    expect(lines).toEqual([]); // whoever starts says nothing
+    expect(lines).toEqual([]); // a start logs nothing
 
     await admit(false);
     await asOwner((client) =>
@@ -107,7 +107,7 @@ test('who listens says once that PostgreSQL refuses it, and once that it listens
       ),
     );
     await until('it says that it is refused', async () => lines.length > 0);
-    await sleep(2_500); // it tries again each second
+    await sleep(2_500); // it retries each second
     await admit(true);
     await until('it listens again', async () => lines.length > 1 && heard === 2);
     const about = {
@@ -125,7 +125,7 @@ test('who listens says once that PostgreSQL refuses it, and once that it listens
     await admit(true);
     await listener.stop();
   }
-  expect(lines).toHaveLength(2); // to stop is no loss
+  expect(lines).toHaveLength(2); // stopping is no loss
 });
 
 test('a listener that cannot even begin says so, too', async () => {

@@ -59,7 +59,7 @@ const assign = async (holder: { id: string }, more: object): Promise<string> => 
   const payload = { role_id: roleId, node_id: nodeId, notify_holder: true, ...more };
   return (await call('POST', `/identities/${holder.id}/role-assignments`, 201, payload)).json().data.assignment_id;
 };
-/** What waits in the queue of an assignment's mails goes out. */
+/** Sends what waits in the queue of an assignment's mails. */
 async function deliver(id: string) {
   const waiting = await rowsOf<{ id: string }>(
     api,
@@ -86,7 +86,7 @@ test('the holder hears of each moment once, at that moment, in words that say wh
   const id = await assign(holder, { effective_from: inDays(2), effective_to: inDays(20) });
   expect(await look(id)).toEqual([]);
   api.clock.advance(days(2));
-  // Two workers at once, and once more since an answer was lost.
+  // Two workers at once, and a repetition after a lost answer.
   await Promise.all([windows.advance(id), windows.advance(id)]);
   expect(await look(id)).toEqual(['role-activated']);
   api.clock.advance(days(11));

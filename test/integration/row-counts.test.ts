@@ -8,7 +8,7 @@ import { finishRemovals } from '../support/finish-removals.js';
 import { createRandom } from '../support/random.js';
 import { rowsOf } from '../support/rows.js';
 
-/** Totals that the database counts by itself. That they are exact whatever a suite did is asked at the end of every suite. */
+/** Totals that the database maintains. Every suite checks at its end that they are exact. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -43,7 +43,7 @@ const remove = (tx: EntityManager, table: 'emails' | 'identities', count: number
     `delete from ${table} where id = any (array(select id from ${table} where account_id = $1 limit $2 for update skip locked))`,
     [account.scope.accountId, count],
   );
-/** The owner, who alone may. */
+/** Merges as the owner, who alone may. */
 const merge = () => query('select gatehouse_merge_row_counts()');
 const partsOf = (list: string) =>
   query<{ value: string }>('select value from row_counts where account_id = $1 and list = $2', [
@@ -72,7 +72,7 @@ test('a total is exact at every moment while many come and go, some of them take
             () => remove(tx, 'emails', 3),
             () => remove(tx, 'identities', 3),
           ];
-          // In any order: whoever comes the other way round waits for nobody.
+          // In any order: transactions in opposite order do not wait for each other.
           for (let left = random.between(1, 4); left > 0; left--) await random.of(steps)();
           if (isTakenBack) throw new Error('taken back');
         })

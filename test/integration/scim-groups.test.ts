@@ -336,7 +336,7 @@ describe('the directory of an organization', () => {
       expect(await isLetIn(id)).toBe(true);
     };
     expect(await bothTimes(fromEnvironment)).toEqual([403, false]);
-    // Who is out already is kept out by whoever says so last.
+    // A person who is out already is kept out by the last one to say so.
     const andStay = async (id: string) => {
       await key('DELETE', `/organizations/${elsewhere}/members/${id}`);
       expect((await active(id, false)).statusCode).toBe(200);
@@ -390,7 +390,7 @@ describe('the directory of an organization', () => {
     const { id } = await make(api, account, '/identities', { email: theirs });
     expect((await own('POST', '/Users', { userName: theirs })).json()).toMatchObject({ id });
     expect(await isMember(id)).toBe(true);
-    // Who was there before stays in the environment.
+    // A person who was in the environment before stays in it.
     expect((await own('DELETE', `/Users/${id}`)).statusCode).toBe(204);
     expect([await isMember(id), await isThere(id)]).toEqual([false, true]);
   });
@@ -403,7 +403,7 @@ describe('the directory of an organization', () => {
       const operation = { op: 'replace', path: 'userName', value: anAddress(domain) };
       return (await own('PATCH', `/Users/${id}`, operations(operation))).statusCode;
     };
-    // Nobody has ever been this person; and yet they would be somebody of the other organization.
+    // The address is unused; but it would name a person of the other organization.
     expect([await moved(theirs), await moved('nobodys.example'), await moved(mine)]).toEqual([403, 200, 200]);
     const body = { type: 'saml', name: 'Mine' };
     await make(api, account, `/organizations/${organization}/sso-connection`, body);
@@ -439,7 +439,7 @@ describe('the directory of an organization', () => {
     expect([await isLetIn(), await isMember(user.id), await heldBy(api, user.id)]).toEqual([true, false, []]);
     expect(await set(true)).toMatchObject({ active: true });
     expect([await isMember(user.id), await heldBy(api, user.id)]).toEqual([true, [asHeld(mapping)]]);
-    // Whom the application has deactivated, the organization does not let in.
+    // An organization cannot let in a person whom the application has deactivated.
     const url = `/api/v1/identities/${user.id}/deactivate`;
     await send(api.app, 200, { method: 'POST', url, headers: await account.apiKey() });
     expect(

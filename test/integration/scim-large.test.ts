@@ -6,7 +6,7 @@ import { callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
 import { anAddress, make, newDirectory, operations, type ScimCall, scimOutcome } from '../support/scim.js';
 
-/** As many members and operations as one request may have (docs/scim.md), with all that clients send of each. */
+/** The limits of members and operations in one request (docs/scim.md), with all that clients send for each. */
 const most = 1000;
 
 let api: TestApi;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Users of the Environment's directory, who are made in one statement. */
+/** Creates users of the Environment's directory, in one statement. */
 async function people(count: number) {
   const { accountId, environmentId } = account.scope;
   const addresses = Array.from({ length: count }, () => anAddress());
@@ -147,7 +147,7 @@ test('who holds a role already is not read for each one that a mapped group give
   await rowsOf(api, 'analyze role_assignments');
   const plan = await api.database.db.transaction(account.scope, async (tx) => {
     await tx.query('set local plan_cache_mode = force_generic_plan');
-    for (const way of ['indexscan', 'seqscan']) await tx.query(`set local enable_${way} = off`); // as of many rows
+    for (const way of ['indexscan', 'seqscan']) await tx.query(`set local enable_${way} = off`); // as with many rows
     await tx.query(`prepare explained as ${free?.text}`);
     const plans = await tx.query('explain (format json) execute explained (null, null, null, null, null, null)');
     await tx.query('deallocate explained');

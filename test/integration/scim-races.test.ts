@@ -10,7 +10,7 @@ import { rowsOf } from '../support/rows.js';
 import { anAddress, newDirectory, newUser, operations, type ScimCall } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
 
-/** Whoever changes a person at the same time as their directory: the directory sees what came first, and is judged by it. */
+/** Changes of a person while their directory changes them: the directory sees the first change, and is judged by it. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -66,7 +66,7 @@ test('whom an administrator keeps out meanwhile is not let in by the directory o
   const say = (value: boolean) =>
     own('PATCH', `/Users/${user.id}`, operations({ op: 'replace', path: 'active', value }));
   expect((await say(false)).statusCode).toBe(200);
-  // As `deactivate` does, which has them kept out for another reason than the directory's.
+  // As `deactivate` does, which keeps them out for another reason than the directory's.
   const answer = await comingUpon(
     api.database,
     async (tx) => {

@@ -34,7 +34,7 @@ beforeEach(async () => {
 afterAll(() => api.stop());
 
 let roles = 0;
-/** A role at a node that a group of the organization's directory gives, as `heldBy` has it. */
+/** Maps a group of the organization's directory to a new role at a node; returns it as `heldBy` does. */
 async function map(scimGroup: string, nodeId: string) {
   const payload = { name: `R ${++roles}`, permission_keys: ['hierarchy.view'] };
   const { id: roleId } = await make(api, account, '/roles', payload);
@@ -90,7 +90,7 @@ test('somebody who comes back into the organization holds what their groups give
   await leave();
   expect(outcomeOf(await key('POST', `/organizations/${organization}/members`, { identity_id: id }))).toBe('201');
   expect(await heldBy(api, id)).toEqual([held]);
-  // A role that is given by hand at the same time stays when the groups go.
+  // A role that is assigned by hand at the same time stays when the groups are removed.
   await leave();
   const by = { identity_id: id, role_ids: [held.split(' ')[0]] };
   expect(outcomeOf(await key('POST', `/organizations/${organization}/members`, by))).toBe('201');
@@ -199,7 +199,7 @@ describe('at a node that is moved out of the organization', () => {
     const [above, inside, kept] = [await map('Eng', unit), await map('Eng', team), await map('Eng', organization)];
     const { id } = await newUser(own);
     await newGroup(own, 'Eng', id);
-    // Inside, nothing is otherwise.
+    // Within the organization, nothing changes.
     const other = await unitIn(organization);
     await move(unit, other);
     expect(await heldBy(api, id)).toEqual([above.held, inside.held, kept.held].sort());

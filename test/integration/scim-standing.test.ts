@@ -63,7 +63,7 @@ test('an address that the owner of its domain gives somebody is theirs by more t
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: false }]);
   expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: false }]);
-  // What a key has said before is no more than that by another address of the domain.
+  // A key's earlier claim is worth no more than that of another address of the domain.
   await rowsOf(api, 'update identities set verified_by_word = true where id = $1', [user.id]);
   expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: true }]);
@@ -85,7 +85,7 @@ test('who comes to production by its directory brings nothing of before, where i
   await rowsOf(api, 'update identities set verified_by_word = false where id = $1', [shown.id]);
   for (const { email } of [said, shown])
     expect((await directory('POST', '/Users', { userName: email })).statusCode).toBe(201);
-  // Whoever made them for tests knows the password.
+  // The caller who created them for tests knows the password.
   expect(await signInTo(api, clientId, said.email, said.password)).toBe('401');
   expect(await signInTo(api, clientId, shown.email, shown.password)).toBe('200');
   const standing =
@@ -100,7 +100,7 @@ test('its own person who is no member of the organization any more is kept out a
   const me = async () => (await api.app.inject({ url: '/v1/identity/auth/me', headers: person.headers })).statusCode;
   expect((await own('POST', '/Users', { userName: person.email })).statusCode).toBe(201);
   expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${person.id}`))).toBe('204');
-  // Inactive for the directory, which has not said it: another change is nothing of that.
+  // Inactive in the directory by another's change: an unrelated change of the directory's does not affect it.
   const titled = await set(own, person.id, 'title', 'Engineer');
   expect(titled.json()).toMatchObject({ title: 'Engineer', active: false });
   expect([await me(), await isLetIn(person.id)]).toEqual([200, true]);
@@ -147,7 +147,7 @@ describe('whose domain another organization has verified', () => {
   const provider = async (id: string) =>
     (await rowsOf<{ at: string }>(api, 'select directory_id as at from scim_users where identity_id = $1', [id]))[0]
       ?.at;
-  /** Somebody whom A has made while nobody had verified the domain, which B has by now. */
+  /** Creates a person by directory A while nobody had verified the domain, which B has by now. */
   const guest = async (more: object = {}) => {
     const free = `${crypto.randomUUID()}.example`;
     const user = await newUser(ofA, { userName: anAddress(free), ...more });
@@ -161,7 +161,7 @@ describe('whose domain another organization has verified', () => {
     const ofEnvironment = await newDirectory(api, account);
     for (const userName of [anAddress(domain), theirs.userName])
       expect(scimOutcome(await ofA('POST', '/Users', { userName, active: false }))).toBe('409 uniqueness');
-    // The Account's own directory makes them, and the organization's takes them over.
+    // The Account's own directory creates them, and the organization's takes them over.
     const made = anAddress(domain);
     expect(scimOutcome(await ofEnvironment('POST', '/Users', { userName: made, active: false }))).toBe('201');
     expect(scimOutcome(await ofEnvironment('POST', '/Users', { userName: theirs.userName }))).toBe('409 uniqueness');
@@ -203,7 +203,7 @@ describe('whose domain another organization has verified', () => {
     expect(taken.json()).toMatchObject({ id: bob.id, active: true, name: { givenName: 'Bob' } });
     expect([await provider(bob.id), await heldBy(api, bob.id)]).toEqual([b, []]);
     expect((await ofA('GET', `/Groups/${group}`)).json().members).toEqual([expect.objectContaining({ value: eve.id })]);
-    // By a change of who is a member there already, too.
+    // Also by changing a person who is a member there already.
     await make(api, account, `/organizations/${b}/members`, { identity_id: eve.id });
     expect((await set(ofB, eve.id, 'title', 'Engineer')).json()).toMatchObject({ active: true, title: 'Engineer' });
     expect([await provider(eve.id), await isLetIn(eve.id)]).toEqual([b, true]);
@@ -246,7 +246,7 @@ describe('whose domain another organization has verified', () => {
     expect((await set(ofA, id, 'title', 'Guest')).statusCode).toBe(200);
     expect((await set(ofA, id, 'active', false)).json()).toMatchObject({ active: false, userName });
     expect([await isMember(a, id), await isLetIn(id), await sessions()]).toEqual([false, true, 1]);
-    // In again is as anew.
+    // Joining again starts from nothing.
     expect((await set(ofA, id, 'active', true)).statusCode).toBe(403);
     expect((await ofA('DELETE', `/Users/${id}`)).statusCode).toBe(204);
     expect([await isLetIn(id), await sessions()]).toEqual([true, 1]);
@@ -262,7 +262,7 @@ describe('whose domain another organization has verified', () => {
 });
 
 describe('who is called otherwise elsewhere, and whose name the directory may not write', () => {
-  /** Made by an organization's directory as Jane, and known to another organization as Janet. */
+  /** Creates a person as Jane by one organization's directory, known to another organization as Janet. */
   async function renamed(name: string) {
     const [own, other] = [await newOrganization(name), await newOrganization(`${name} too`)];
     const call = await newDirectory(api, account, own);
@@ -338,7 +338,7 @@ describe('whom a directory has deactivated and then deleted', () => {
     await make(api, account, `/organizations/${organization}/members`, { identity_id: id });
     expect((await set(own, id, 'active', false)).statusCode).toBe(200);
     expect((await own('DELETE', `/Users/${id}`)).statusCode).toBe(204);
-    // Going is no way in.
+    // Leaving lets nobody in.
     expect(await isLetIn(id)).toBe(false);
     return { id, email };
   };

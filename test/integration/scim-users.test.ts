@@ -345,7 +345,7 @@ test('an address that is moved is confirmed without the password of whoever made
     const body = { client_id: client.clientId, email, password };
     return (await api.app.inject({ method: 'POST', url: '/v1/identity/auth/login', payload: body })).statusCode;
   };
-  expect(await signsIn(payload.email)).toBe(403); // it is to be confirmed first
+  expect(await signsIn(payload.email)).toBe(403); // the address has to be confirmed first
   const write = (value: string) =>
     call('PATCH', `/Users/${id}`, operations({ op: 'replace', path: 'emails[type eq "work"].value', value }));
   const standing = async () =>
@@ -372,7 +372,7 @@ test('an address that is moved is confirmed without the password of whoever made
   expect(await eventsOf(id)).toEqual(
     expect.arrayContaining(['identity.updated', 'identity.password_changed', 'identity.email_verified']),
   );
-  // Whose address was confirmed before keeps what is theirs.
+  // A person with a confirmed address keeps what is theirs.
   const headers = await account.apiKey();
   const url = `/api/v1/identities/${id}/password`;
   await send(api.app, 200, { method: 'PUT', url, headers, payload: { password } });
@@ -476,7 +476,7 @@ describe('lists', () => {
   ];
   test.each(filters)('%s finds %s', async (filter, expected) => {
     expect(await named(filter)).toBe(expected);
-    // Of what is negated no index finds anything: everybody is looked at.
+    // No index serves a negated filter: all users are read.
     expect(await named(`not (not (${filter}))`)).toBe(expected);
   });
 
@@ -637,7 +637,7 @@ test('a further address goes with its value, and the main one stays', async () =
     expect(scimOutcome(await call('PATCH', at, onMain))).toBe('400 invalidValue');
   }
   expect((await call('GET', at)).json().emails).toEqual(emails.slice(0, 1));
-  // Nobody has said anything of addresses, and nothing is taken away.
+  // Without a rule about addresses, nothing is removed.
   const plain = await newUser(call);
   const nothing = operations({ op: 'replace', path, value: '' });
   expect(scimOutcome(await call('PATCH', `/Users/${plain.id}`, nothing))).toBe('200');
@@ -671,7 +671,7 @@ test('what is kept of a user is bounded; what was kept before is read, changed a
 test('a text that is too long for an index is refused as such, whatever its letters', async () => {
   const { id } = await newUser(call);
   const { id: group } = (await call('POST', '/Groups', { displayName: 'G' })).json();
-  // No two alike, since PostgreSQL would compress those.
+  // All different, since PostgreSQL would compress equal ones.
   const letters = (length: number, from: number) =>
     String.fromCharCode(...Array.from({ length }, (_, i) => from + ((i * 7919 + i * i) % 20_000)));
   const [long, fits] = [letters(900, 0x4e00), letters(800, 0x4e00)];

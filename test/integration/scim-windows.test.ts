@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** In days from now; null is open. */
+/** In days from now; null is unbounded. */
 type Window = [from: number | null, to: number | null];
 const dayMs = 86_400_000;
 const after = (days: number) => new Date(api.clock.now.getTime() + days * dayMs);
@@ -27,7 +27,7 @@ const boundsOf = ([from, to]: Window) => ({
 const key = async () => callsWith(api, await account.apiKey());
 
 let mapped = 0;
-/** A group with a role of its own at the root. */
+/** Creates a group with its own role at the root. */
 async function mappedGroup(...memberIds: string[]): Promise<{ group: string; role: string }> {
   const name = `Group ${++mapped}`;
   const made = await (await key())('POST', '/roles', { name, permission_keys: ['hierarchy.view'] });
@@ -51,7 +51,7 @@ const add = (group: string, ...ids: string[]) =>
   patch(group, { op: 'add', path: 'members', value: ids.map((value) => ({ value })) });
 const remove = (group: string, id: string) => patch(group, { op: 'remove', path: `members[value eq "${id}"]` });
 
-/** What the assignments are by which somebody holds a role: their window, who gave it, and whether its moments are told. */
+/** Returns the assignments by which a person holds a role: window, who assigned it, and whether it sends notices. */
 async function heldAs(identityId: string, roleId: string): Promise<string[]> {
   const rows = await rowsOf<{ from: Date | null; to: Date | null; by: string; is_told: boolean }>(
     api,
@@ -66,7 +66,7 @@ async function heldAs(identityId: string, roleId: string): Promise<string[]> {
   return rows.map(({ from, to, by, is_told }) => `${by} ${days(from)}..${days(to)}${is_told ? ' told' : ''}`);
 }
 
-/** Whether the role that is mapped counts, so many days from now. */
+/** Whether the mapped role applies in so many days from now. */
 async function countsAfter(identity_id: string, days: number): Promise<boolean> {
   const answer = await send(api.app, 200, {
     method: 'POST',
@@ -114,10 +114,10 @@ test.each(cases)('beside $what by hand, a group gives its role for the rest of t
   expect(await heldAs(user.id, role)).toEqual(held);
   for (const days of [0, 0.5, 1, 2, 3, 4, 5, 5.5, 6, 7, 8, 8.5, 9, 29, 30, 35, 40, 4_000])
     expect(await countsAfter(user.id, days)).toBe(true);
-  // What is whole is not given again.
+  // An intact assignment is not given again.
   await patch(group, { op: 'replace', path: 'displayName', value: `group ${mapped}` });
   expect(await heldAs(user.id, role)).toEqual(held);
-  // And it takes no more than it gave.
+  // And removes only what it gave.
   expect(scimOutcome(await remove(group, user.id))).toBe('204');
   expect(await heldAs(user.id, role)).toEqual(before);
 });

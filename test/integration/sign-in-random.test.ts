@@ -12,9 +12,10 @@ import { newPublicClient } from '../support/public-client.js';
 import { createRandom, type Random } from '../support/random.js';
 
 /**
- * Histories of who may sign in with what, and of which of their tokens count: time to enroll that begins, moves and ends, by what
- * the Environment and an organization ask; people who are kept out and let in; organizations that move and are switched off; signing
- * keys that follow each other by themselves and by the run book. Held to the rules of the contract (§2, §3, §5) in their plainest form.
+ * Random histories of who may sign in with what, and which of their tokens are valid: graces that begin, move and end
+ * as the Environment and an organization require; people who are kept out and let in; organizations that move and are
+ * disabled; signing keys that rotate by themselves and by the runbook. Compared with the contract's rules (§2, §3, §5)
+ * in their plainest form.
  */
 
 let api: TestApi;
@@ -46,17 +47,17 @@ interface Tokens {
   refresh: string;
   issuedAt: number;
   hasEnded: boolean;
-  /** What it was signed with has been taken away. */
+  /** Whether its signing key has been deleted. */
   isForeign: boolean;
 }
 
-/** What a reader of the contract would keep in mind. */
+/** Keeps the state as a reader of the contract would. */
 class Model {
   policy: 'off' | 'optional' | 'required' = 'optional';
   graceDays = 7;
   people: Person[] = [];
   tokens: Tokens[] = [];
-  /** Of the organization that they are members of, and of the node that it may stand under. */
+  /** Whether their organization, and the node above it, require MFA. */
   requiresMfa = false;
   isOpen = { organization: true, above: true };
   isUnder = false;
@@ -65,7 +66,7 @@ class Model {
     this.policy === 'required' ||
     (isMember && this.requiresMfa && this.isOpen.organization && (!this.isUnder || this.isOpen.above));
 
-  /** What the right password is answered with: an outcome, and until when a factor can be put off. */
+  /** Returns the outcome of the right password, and until when a factor can be postponed. */
   signIn(person: Person, at: number): { outcome: string; until: number | null } {
     if (!person.isActive) return { outcome: '401', until: null };
     const done = { outcome: 'signed in', until: null };
@@ -81,7 +82,7 @@ class Model {
   private begin(person: Person, at: number): number {
     const { grace } = person;
     if (!grace || grace.status === 'reset') this.give(person, at);
-    // Whose factor has gone again goes on to the end that they had.
+    // A person whose factor was removed continues until their earlier end.
     else if (grace.status === 'enrolled' && grace.expiresAt > at) grace.status = 'running';
     return (person.grace as Grace).expiresAt;
   }
@@ -95,7 +96,7 @@ class Model {
       const { grace } = person;
       if (grace?.status !== 'running' || grace.expiresAt <= at) continue;
       if (!this.asks(person)) grace.status = 'reset';
-      // Nobody loses more than what is beyond tomorrow.
+      // Nobody loses more than what is after tomorrow.
       else grace.expiresAt = Math.max(grace.startedAt + days(this.graceDays), Math.min(grace.expiresAt, at + days(1)));
     }
   }
@@ -106,7 +107,7 @@ class Model {
     else if (person.grace) person.grace.status = 'reset';
   }
 
-  /** The process of a grace looks. */
+  /** Lets the process of a grace look. */
   look(person: Person, at: number): void {
     const { grace } = person;
     if (grace?.status !== 'running') return;
@@ -130,9 +131,9 @@ interface World {
   above: string;
   root: string;
   random: Random;
-  /** A process beside the api, which rotates. */
+  /** Another process, which rotates the keys. */
   keys: SigningKeys;
-  /** What a relying party has read, and keeps for as long as it may. */
+  /** The key set that a relying party has fetched, and caches as long as allowed. */
   party: { set: JSONWebKeySet; readAt: number };
 }
 
@@ -170,7 +171,7 @@ async function newWorld(seed: number): Promise<World> {
   return { model, account, key, clientId, organization, above, root: root.id, random: createRandom(seed), keys, party };
 }
 
-/** Sends a change with the version that is there. */
+/** Sends a change with the current version. */
 async function changed(world: World, method: 'PATCH' | 'POST' | 'PUT', path: string, payload: object, of = path) {
   const version = (await world.key('GET', of)).json().data.version as number;
   const answer = await world.key(method, path, payload, version);
@@ -182,7 +183,7 @@ async function readKeySet({ party }: World): Promise<void> {
   party.readAt = now();
 }
 
-/** A relying party takes a token by the key set that it keeps; only a key that was taken away has it look again. */
+/** Expects a relying party to accept a token by its cached key set; only a deleted key makes it fetch again. */
 async function expectTaken(world: World, token: string): Promise<void> {
   const { party } = world;
   if (now() - party.readAt >= keySetLife) await readKeySet(world);
@@ -198,7 +199,7 @@ async function keep(world: World, of: Person, data: { access_token: string; refr
   return kept;
 }
 
-/** Signs somebody in as far as it goes. @returns the tokens, where there are some, and whether a factor was shown */
+/** Signs a person in as far as possible. @returns the tokens, if any, and whether a factor was used */
 async function signIn(world: World, person: Person): Promise<{ tokens: Tokens | null; isStrong: boolean }> {
   const { model, clientId } = world;
   const expected = model.signIn(person, now());
@@ -238,7 +239,7 @@ async function removeFactor(world: World, person: Person): Promise<void> {
   else {
     expect(removed).toBe('204');
     person.app = null;
-    if (person.grace?.status === 'enrolled') person.grace.status = 'reset'; // nobody asks for one: as if there had been none
+    if (person.grace?.status === 'enrolled') person.grace.status = 'reset'; // no policy requires one: as if there had been none
   }
 }
 
@@ -286,7 +287,7 @@ async function setEnvironment({ model, account, random }: World): Promise<void> 
   });
   expect(outcomeOf(answer)).toBe('200');
   model.policyChanged(now());
-  api.clock.advance(seconds(1)); // what is known of a client and its Environment is a second old at most
+  api.clock.advance(seconds(1)); // a client and its Environment are cached for at most a second
 }
 
 async function setOrganization(world: World): Promise<void> {
@@ -318,7 +319,7 @@ async function looks({ model }: World, person: Person): Promise<void> {
   model.look(person, now());
 }
 
-/** "A signing key leaked", of the run book; a minute stands for the restart of the apis. */
+/** Follows the runbook's "A signing key leaked"; a minute replaces the restart of the apis. */
 async function keyLeaks(world: World): Promise<void> {
   await query('delete from signing_keys');
   api.clock.advance(minutes(1));
@@ -352,7 +353,7 @@ const steps: [number, (world: World, person: Person) => Promise<unknown>][] = [
 ];
 const weighted = steps.flatMap(([weight, step]) => Array.from({ length: weight }, () => step));
 
-/** What counts by the model is taken, and nothing else. */
+/** Expects what is valid by the model to be accepted, and nothing else. */
 async function compare({ model }: World): Promise<void> {
   for (const tokens of model.tokens.slice(-3)) {
     const answer = await own('GET', '/me', tokens.access);

@@ -11,10 +11,10 @@ import { denialsIn } from '../support/retries.js';
 import { rowsOf } from '../support/rows.js';
 import { newToken } from '../support/scim.js';
 
-/** Who is stopped while their request is on its way, or while it waits, is stopped there as well (contract §5). */
+/** A caller who loses access while their request arrives, or while it waits, is stopped there as well (contract §5). */
 
 let api: TestApi;
-/** On the same database: each caller has one request a minute, and whoever is proved a second time is not counted again. */
+/** Another api on the database with one request a minute; authenticating a caller a second time does not count. */
 let strict: TestApi;
 let account: TestAccount;
 let owner: Call;
@@ -42,7 +42,7 @@ interface Sent {
   payload?: object;
 }
 
-/** The first byte of a request, long enough for its caller to be proved, then what happens to them, then the rest of it. */
+/** Sends the first byte, long enough for its caller to be authenticated, then does something, then sends the rest. */
 async function slowly(
   { method, url, headers, payload = {} }: Sent,
   meanwhile: () => Promise<unknown>,
@@ -90,7 +90,7 @@ describe('an API key', () => {
   });
 });
 
-/** An end user who may do everything. */
+/** Creates an end user with every permission. */
 const administrator = () => newIdentityCaller(api, account, [{ role: 'Administrator' }]);
 const takeRolesOf = (id: string) =>
   rowsOf(api, 'update role_assignments set removed_at = now() where identity_id = $1', [id]);
@@ -184,7 +184,7 @@ describe('the change feed', () => {
     const url = '/api/v1/changes?limit=1000';
     return (await send(api.app, 200, { url, headers: key })).json().next_cursor as string;
   };
-  /** A reader who has waited for longer than what was proved of them counts; found out before they ask is where they begin. */
+  /** Starts a reader that has waited until its authentication is outdated; its starting point is read before. */
   async function waiting(headers: Record<string, string>): Promise<{ answer: Promise<LightMyRequestResponse> }> {
     const url = `/api/v1/changes?wait=30&cursor=${await latest()}`;
     const answer = strict.app.inject({ url, headers }).then((response) => response);
@@ -220,7 +220,7 @@ describe('the change feed', () => {
 });
 
 describe('an export', () => {
-  /** Reads what a server sends slowly, and does something meanwhile. */
+  /** Reads slowly what a server sends, and does something meanwhile. */
   function readSlowly(
     path: string,
     headers: Record<string, string>,

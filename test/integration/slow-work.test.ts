@@ -14,12 +14,12 @@ import { newToken, scimOf } from '../support/scim.js';
 import { providerMetadata } from '../support/sso-connections.js';
 import { until } from '../support/until.js';
 
-/** Who is stopped while their request is worked on is stopped there as well, before anything is written (contract §5). */
+/** A caller who loses access while their request is worked on is stopped there, before any write (contract §5). */
 
 let api: TestApi;
 let account: TestAccount;
 let owner: Call;
-/** Both that which knows passwords from breaches, and a provider's: each keeps whoever asks waiting. */
+/** Pending requests of the breach check and of a provider: both keep the caller waiting. */
 const held: ServerResponse[] = [];
 const server = createServer((_request, response) => void held.push(response));
 const base = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -36,7 +36,9 @@ afterAll(async () => {
   server.close();
 });
 
-/** Has something happen while a request waits for somebody else, who answers when what was proved of its caller is too old. */
+/**
+ * Does something while a request waits for a third party, which answers when the caller's authentication is outdated.
+ */
 async function slowly(
   ask: () => Promise<LightMyRequestResponse>,
   meanwhile: () => Promise<unknown>,

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** An Account with a provider of its own, which makes an administrator of whomever it names. */
+/** Creates an Account with its own provider, which makes an administrator of anybody whom it names. */
 async function place() {
   const { scope } = await newAccount(api);
   const domain = `${randomUUID()}.example`;
@@ -28,7 +28,7 @@ async function place() {
   return { domain };
 }
 
-/** The whole way, from a link; the answer of `/sso/complete`. */
+/** Signs in from a link; returns the answer of `/sso/complete`. */
 async function walk(browser: Browser, email: string, headers: Record<string, string> = {}) {
   const away = await browser.get(`/v1/auth/sso/start?email=${email}`, headers);
   const { path, form } = answerTo(String(away.headers.location), idp, api.clock.now, { nameId: email });

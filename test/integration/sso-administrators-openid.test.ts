@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([api.stop(), idp.stop()]));
 
-/** An owner whose Account has its administrators sign in by the provider. */
+/** Creates an owner whose Account signs in its administrators by the provider. */
 async function newOwner(overrides: Partial<SsoConnection> = {}) {
   const account = await newAccount(api);
   const domain = `${randomUUID()}.example`;
@@ -35,7 +35,7 @@ async function newOwner(overrides: Partial<SsoConnection> = {}) {
   return { account, email };
 }
 
-/** To the provider and back. @param says of the sign-in, beside the person */
+/** Goes to the provider and back. @param says the sign-in's claims, besides the person's */
 async function walk(email: string, says: object, more = '') {
   const browser = new Browser(api.app);
   const away = await browser.get(`/v1/auth/sso/start?email=${encodeURIComponent(email)}${more}`);
@@ -59,7 +59,7 @@ const call = async (method: 'GET' | 'POST' | 'DELETE', path: string, token: stri
 };
 const me = async (token: string) => (await call('GET', '/v1/auth/me', token)).json().data;
 const beginApp = (token: string) => call('POST', '/v1/auth/mfa/totp/enroll', token);
-/** An authenticator app of theirs. @returns its code of the moment, and the factor's id */
+/** Enrolls an authenticator app. @returns its current code, and the factor's id */
 async function addApp(token: string) {
   const { secret, enrollment_token } = (await beginApp(token)).json().data;
   const code = () => totpCode(secret, api.clock.now);
@@ -78,7 +78,7 @@ test('of the factors that a provider names those count that RFC 8176 has, howeve
   expect((await me(byTwo.data.access_token)).session).toMatchObject({ amr: ['mfa'], acr: 'urn:gatehouse:aal2' });
 });
 
-/** A password that they set by the mailed link. */
+/** Sets a password by the mailed link. */
 async function setPassword({ userId }: TestAccount, email: string) {
   expect(outcomeOf(await call('POST', '/v1/auth/password/forgot', null, { email }))).toBe('200');
   const link = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(PasswordLink, { userId }));
@@ -93,7 +93,7 @@ test('who is let in by a provider that does not say when it asked them has no si
   const undated = (await walk(email, {})).data.access_token;
   expect(decodeJwt(undated).auth_time).toBe(0);
   expect(outcomeOf(await beginApp(undated))).toBe('403 auth.reauthentication_required');
-  // They came just now, whenever they were asked: from then the session lasts.
+  // The session starts now, whenever the provider authenticated them.
   expect((await me(undated)).session.authenticated_at).toBe(api.clock.now.toISOString());
 
   const password = await setPassword(account, email);
@@ -127,7 +127,7 @@ describe('a sign-in that asks the provider anew', () => {
   test('asks for the person’s own factor also where the provider says that it has asked for two', async () => {
     const { email } = await newOwner();
     const two = () => ({ ...justNow(), amr: ['mfa'] });
-    // Who has none is let in by the provider's word.
+    // A person without a factor is let in by the provider's statement.
     const { data } = await walk(email, two(), anew);
     expect(data.outcome).toBe('authenticated');
     const app = await addApp(data.access_token);

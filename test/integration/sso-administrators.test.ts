@@ -43,7 +43,7 @@ interface Place {
 const system = <T>(work: Parameters<typeof api.database.db.transaction<T>>[1]) =>
   api.database.db.transaction('system', work);
 
-/** An Account that has its domain verified, with a provider for its administrators. */
+/** Creates an Account with a verified domain and a provider for its administrators. */
 async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
   const account = await newAccount(api);
   const domain = `${randomUUID()}.example`;
@@ -61,7 +61,7 @@ async function place(overrides: Partial<SsoConnection> = {}): Promise<Place> {
   return { account, connection, domain };
 }
 
-/** Somebody whom the Account's team has let in, without a password. */
+/** Creates a member of the Account's team without a password. */
 async function newMember({ account }: Place, email: string, fields: Partial<User> = {}): Promise<string> {
   const { accountId } = account.scope;
   const [id, membershipId, createdAt] = [uuidv7(), uuidv7(), api.clock.now];
@@ -93,7 +93,7 @@ async function secondApplication({ account: { scope } }: Place): Promise<string>
 const start = (browser: Browser, email: string, more = '') =>
   browser.get(`/v1/auth/sso/start?email=${encodeURIComponent(email)}${more}`);
 
-/** The whole way; the answer of `/sso/complete`. */
+/** Signs in; returns the answer of `/sso/complete`. */
 async function walk(
   browser: Browser,
   email: string,
@@ -116,7 +116,7 @@ test('somebody comes back while the connection is deleted: one is after the othe
     const there = await place();
     const email = `ana@${there.domain}`;
     await newMember(there, email);
-    await walk(newBrowser(), email); // from here on they are linked
+    await walk(newBrowser(), email); // they are linked from here on
     const owner = callsOf(api, there.account.accountSlug, await there.account.as('owner'));
     const browser = newBrowser();
     const { path, form } = answerTo(here(await start(browser, email)), idp, api.clock.now, { nameId: email });
@@ -295,7 +295,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect((await open(at.account.accountSlug)).statusCode).toBe(200);
     const refused = await open(other.account.accountSlug);
     expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'account.other_sign_in_required']);
-    // Nor is the other one left, closed, or lost with the sign-in, on the word of this one's provider.
+    // This Account's provider does not let them leave or close the other Account, nor delete their sign-in.
     const { accountId } = other.account.scope;
     for (const url of [`/accounts/${accountId}/membership`, `/accounts/${accountId}?confirm=x`, '/me']) {
       const kept = await api.app.inject({ method: 'DELETE', url: `/v1/auth${url}`, headers });
@@ -311,7 +311,7 @@ describe('an administrator signs in by the provider of their account', () => {
       headers,
     });
     expect(left.statusCode).toBe(204);
-    // Whose member they are not is not told apart from what does not exist.
+    // An Account of which they are no member looks like one that does not exist.
     expect((await open((await newAccount(api)).accountSlug)).json().error.code).toBe('account.not_found');
   });
 
@@ -331,7 +331,7 @@ describe('an administrator signs in by the provider of their account', () => {
       return { status: answer.statusCode, body: answer.body === '' ? null : answer.json() };
     };
     const listed = async () => (await call('GET', '/sessions')).body.items.map(({ id }: { id: string }) => id);
-    expect(await listed()).toContain(elsewhere); // who has this Account alone is spoken for by its provider
+    expect(await listed()).toContain(elsewhere); // this Account's provider is responsible for a person who has no other
     expect((await call('PATCH', '/me', { last_name: 'Brandt' })).status).toBe(200);
     const membership = { id: uuidv7(), accountId, userId, createdAt: api.clock.now };
     await system((tx) => tx.insert(Membership, membership));
@@ -387,7 +387,7 @@ describe('an administrator signs in by the provider of their account', () => {
     const email = `ana@${at.domain}`;
     const userId = await newMember(at, email, { passwordHash: 'some hash' });
     const { data } = (await walk(newBrowser(), email)).json();
-    // Whoever disables it ends the sessions that there are, and this one is not there yet.
+    // Disabling it ends the existing sessions, and this one does not exist yet.
     await system((tx) => tx.update(SsoConnection, { id: at.connection.id }, { status: 'disabled' }));
     const created = await api.app.inject({
       method: 'POST',
@@ -430,7 +430,7 @@ describe('an administrator signs in by the provider of their account', () => {
     });
     expect((await enroll(answered.json().data.access_token)).statusCode).toBe(200);
 
-    // Between the two factors, or before the choice of an Application: what the provider said counts no more.
+    // Between the two factors, or before the choice of an Application: the provider's statement is void.
     const { data: waiting } = (await walk(newBrowser(), email)).json();
     await system((tx) =>
       tx.insert(Application, {
@@ -688,7 +688,7 @@ describe('single logout', () => {
     const query = signedQuery('SAMLResponse', xml, idp.key, { relayState: sent.relayState });
     const end = await browser.get(here(await browser.get(`${path}?${query}`)));
     expect([end.statusCode, end.body.includes('has not confirmed')]).toEqual([200, false]);
-    // Nothing to leave: as ever.
+    // Without a session, everything is as usual.
     expect((await api.app.inject(signOut)).statusCode).toBe(204);
   });
 

@@ -163,7 +163,7 @@ test('while a connection is activated or disabled, the policy of its organizatio
     for (const outcome of both) outcomes.add(outcomeOf(outcome));
     version = both[0].json().data?.version ?? version;
   }
-  // A provider that is off can be required of nobody.
+  // A disabled provider can be required of nobody.
   for (const outcome of outcomes) expect(['200', '400 validation.failed']).toContain(outcome);
   expect(version).toBeGreaterThan(1);
 });
@@ -197,7 +197,7 @@ test("what the Account's team makes for an organization is the developers': the 
   // The same by the organization's own path of the Portal.
   const renamed = await portal('PATCH', `${inEnvironment}${path}`, { name: 'Renamed' });
   expect(renamed.json().data).toMatchObject({ owned_by_organization: false, connection: { name: 'Renamed' } });
-  // And the team may help out with what is the organization's own, which stays that.
+  // And the team may help with an organization's own connection, which stays its own.
   const own = await newOrganization();
   await server('POST', `/organizations/${own}/sso-connection`, oidc);
   const helped = await portal('PATCH', `${inEnvironment}/organizations/${own}/sso-connection`, { force_authn: true });
@@ -229,7 +229,7 @@ test('everything but the type can be changed; what stays as it was is no change'
   api.clock.advance(1_000);
   expect((await server('PATCH', path, change)).json()).toEqual(changed.json());
   expect(outcomeOf(await server('PATCH', path, { type: 'oidc' }))).toBe('400 validation.failed');
-  // What was read can be sent back, the settings of the other type with it.
+  // What was read can be sent back, including the settings of the other type.
   const { connection } = changed.json().data;
   const settings = Object.entries(connection).filter(([name]) => /^(name|saml_|oidc_|force|attr|jit)/.test(name));
   expect((await server('PATCH', path, Object.fromEntries(settings))).json()).toEqual(changed.json());
@@ -288,7 +288,7 @@ describe('what cannot be', () => {
       return { fingerprint_sha256: fingerprint256, not_before, not_after };
     };
     expect(connection.certificates).toEqual([shown(one), shown(other)]);
-    // Our own is made when somebody first asks for the metadata, which has it.
+    // Our certificate is created when the metadata, which contains it, is first requested.
     expect(service_provider.signing_certificate).toBeNull();
     const metadata = await api.app.inject(new URL(service_provider.metadata_url).pathname);
     const [, ours] = />([A-Za-z0-9+/=\s]{400,})</.exec(metadata.body) ?? [];
@@ -316,7 +316,7 @@ describe('what cannot be', () => {
     expect(outcomeOf(await server('POST', `${path}/test`))).toBe('200');
     expect(outcomeOf(await server('POST', `${path}/disable`))).toBe('200');
     expect(outcomeOf(await server('POST', `${path}/activate`))).toBe('200');
-    // Another one that has expired is the wrong file all the same.
+    // Metadata with another expired certificate is still the wrong file.
     expect(faultsOf(await server('POST', `${path}/import-metadata`, { metadata_xml }))).toEqual([
       'saml_signing_cert expired',
     ]);
@@ -348,7 +348,7 @@ describe('what cannot be', () => {
     expect(await asked(strong, limited)).toBe('403 role.cannot_grant');
     expect(await asked(weak, await account.apiKey(scopes.slice(0, 2)))).toBe('403 api_key.scope_required');
     expect(await asked(weak, limited)).toBe('201');
-    // Who may not give it may change the rest, and take it away.
+    // A caller who may not assign it may change the rest, and remove it.
     const without = await account.apiKey(['hierarchy.manage']);
     expect(outcomeOf(await server('PATCH', path, { default_role_id: weak, name: 'Y' }, without))).toBe('200');
     expect((await server('PATCH', path, { default_role_id: null }, without)).json().data.default_role).toBeNull();
@@ -368,7 +368,7 @@ describe('status', () => {
     await server('PATCH', path, rest);
     const status = async (verb: string) => (await server('POST', `${path}/${verb}`)).json().data.connection.status;
     expect([await status('activate'), await status('activate')]).toEqual(['active', 'active']);
-    // An active one stays complete.
+    // An active connection stays complete.
     expect(faultsOf(await server('PATCH', path, { saml_sso_url: null }))).toEqual(['saml_sso_url missing']);
     expect([await status('disable'), await status('disable'), await status('activate')]).toEqual([
       'disabled',

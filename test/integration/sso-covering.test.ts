@@ -47,7 +47,7 @@ async function connect(path: string, more: object = {}): Promise<string> {
   expect(outcomeOf(await owner('POST', `${path}/${id}/activate`))).toBe('200');
   return id;
 }
-/** A domain that is proved: of the Account, or of an organization. */
+/** Verifies a domain of the Account or of an organization. */
 async function verified(organizationId?: string): Promise<string> {
   const domain = `d-${randomUUID()}.example`;
   const path = organizationId ? `${inEnvironment}/organizations/${organizationId}/domains` : '/sso/domains';
@@ -102,7 +102,7 @@ test("end users: the organization's connection, or else the Environment's where 
   };
   expect([await speaks(its, theirs), await speaks(its, mine)]).toEqual([true, false]);
   expect([await speaks(everybodys, mine), await speaks(everybodys, theirs)]).toEqual([true, false]);
-  // One that is switched off is none, and so is that of an organization that is.
+  // A disabled connection does not count, nor that of an inactive organization.
   await rowsOf(api, `update nodes set status = 'inactive' where id = $1`, [organization]);
   expect(await found(`a@${theirs}`)).toBeNull();
   await owner('POST', `${path}/${everybodys}/disable`);
@@ -207,7 +207,7 @@ test('managers are told a month before the last certificate of a provider ends, 
     api.database.db.transaction('system', (tx) =>
       connectionMails()['sso-certificate-expiring'](tx, id, 'en', account.userId),
     );
-  expect(await toldBy(29)).toEqual([0, 0]); // the first one ended, and the second one is there
+  expect(await toldBy(29)).toEqual([0, 0]); // the first one has ended, and the second one exists
   expect(await toldBy(31)).toEqual([1, 1]);
   expect(await toldBy(32)).toEqual([1, 1]);
   expect(await written()).toMatchObject({ values: { connection: 'Acme' } });

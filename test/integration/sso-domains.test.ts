@@ -31,7 +31,7 @@ afterAll(async () => {
   await dns.stop();
 });
 
-// Only the zone's time is moved: signed-in callers would have to sign in again.
+// Only the checks' time is moved: signed-in callers would have to sign in again.
 let aheadMs = 0;
 beforeEach(() => {
   aheadMs = 0;
@@ -43,7 +43,7 @@ const move = (ms: number) => {
 
 const asOwner = async (of: TestAccount) => callsOf(api, of.accountSlug, await of.as('owner'));
 const resolver = () => createDns({ servers: [dns.server], withinMs: patience });
-/** As its process does; the api itself asks only when somebody has it verified. */
+/** Checks as the process does; the api itself checks only on request. */
 const checks = (other: { ofAccount?: number; dns?: Dns } = {}) =>
   createDomainChecks({
     db: api.database.db,
@@ -67,14 +67,14 @@ async function claim(call = owner, domain = newDomain()): Promise<Claim> {
   expect(outcomeOf(answer)).toBe('201');
   return answer.json().data;
 }
-/** How a claim stands after a look at it, so many milliseconds later. */
+/** Returns a claim's state after a check so many milliseconds later. */
 const lookAfter = async ({ id }: Pick<Claim, 'id'>, ms: number) => {
   move(ms);
   return (await checks().check(id)).status;
 };
 const read = async ({ domain }: Pick<Claim, 'domain'>, call = owner): Promise<Claim> =>
   (await call('GET', `/sso/domains/${domain}`)).json().data;
-/** Beside what others have there. */
+/** Publishes records beside those of others. */
 const publish = (...claims: Claim[]) =>
   dns.set(claims[0]!.txt_record_name, { txt: ['v=spf1 -all', ...claims.map((one) => one.txt_record_value)] });
 const eventsOf = async ({ id }: Pick<Claim, 'id'>) =>
@@ -193,7 +193,7 @@ test('of two accounts that claim a domain the first one that proves it has it, a
     action: 'sso.domain.failed',
     metadata: { reason: 'verified_by_another_account', previous_status: 'pending' },
   });
-  // Given up, the other one can have it at once.
+  // Once given up, the other one can have it at once.
   expect(outcomeOf(await owner('DELETE', `/sso/domains/${mine.domain}`))).toBe('204');
   expect((await checks().check(theirs.id)).status).toBe('verified');
   expect(await read(theirs, other)).toMatchObject({ status: 'verified', failure_reason: null });
@@ -229,11 +229,11 @@ test('an account whose zones keep silent waits for its own looks, and another ac
   const pauseMs = Date.parse(late.next_check_at!) - now().getTime();
   expect(pauseMs).toBeGreaterThanOrEqual(seconds(30));
   expect(pauseMs).toBeLessThanOrEqual(minutes(1));
-  publish(late); // nothing of it is held back for long
+  publish(late); // its record is visible soon
   expect((await worker.check(late.id)).status).toBe('verified');
 });
 
-/** So many claims more, like this one; from the `failed`th on they have failed. */
+/** Adds claims until there are `most`, copied from this one; from the `failed`th on they have failed. */
 const crowd = ({ id }: Claim, { most, failed, suffix }: { most: number; failed: number; suffix: string }) =>
   rowsOf(
     api,
@@ -253,7 +253,7 @@ test('an account has 200 claims that have not failed; those that are there alrea
   expect(outcomeOf(await call('POST', '/sso/domains', { domain: 'd210.example' }))).toBe(
     '409 sso_domain.limit_reached',
   );
-  // Nor is a failed one taken up another way.
+  // Nor can a failed one be resumed otherwise.
   expect(outcomeOf(await call('POST', '/sso/domains/d210.example/verify'))).toBe('409 sso_domain.limit_reached');
   const failed = (await call('GET', '/sso/domains/d210.example')).json().data;
   expect(outcomeOf(await call('POST', `/processes/${failed.id}/retry`))).toBe('409 sso_domain.limit_reached');
@@ -274,7 +274,7 @@ test('of failed claims that are found at once, as many are taken up again as the
   expect(outcomes).toEqual({ 200: 1, '409 sso_domain.limit_reached': 4 });
   const { items } = (await call('GET', '/sso/domains?status=verified')).json();
   expect(items).toHaveLength(1);
-  // Nor is the room used that somebody takes while the zone is asked.
+  // Nor is room used that another claim takes while the zone is checked.
   const verified = (items as Claim[])[0]!.domain;
   const late = await read({ domain: failed.find((domain) => domain !== verified)! }, call);
   expect(outcomeOf(await call('DELETE', `/sso/domains/${verified}`))).toBe('204');
@@ -311,7 +311,7 @@ test('never found, it fails at the end of the schedule with how the last look wa
   expect(await inTime(minutes(1))).toEqual(['pending', minutes(1)]);
   expect(await inTime(minutes(1))).toEqual(['pending', hours(1)]);
   dns.set(one.txt_record_name, { absent: 'nodata', ttl: 7_200 });
-  expect(await inTime(0)).toEqual(['pending', hours(2)]); // not before everybody has forgotten that nothing was there
+  expect(await inTime(0)).toEqual(['pending', hours(2)]); // not before resolvers have forgotten that nothing was there
   expect(await inTime(hours(2))).toEqual(['failed', null]);
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'record_not_found', next_check_at: null });
   expect(await actionsOf(one)).toEqual(['claimed', 'failed']);
@@ -360,7 +360,7 @@ test('a verified one that is missed for three days lapses with a mail, and comes
   });
   publish(one);
   expect(await at(days(1))).toBe('verified');
-  expect(await content()).toBeNull(); // it is not so any more
+  expect(await content()).toBeNull(); // it is not true any more
   expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed', 'verified']);
 });
 
@@ -388,7 +388,7 @@ test('a zone that is broken for a month lapses, and a lapsed one fails when nobo
   for (let day = 1; day < 30; day++) expect(await at(days(1))).toBe('verified');
   expect(await at(days(1))).toBe('lapsed');
   expect(await at(minutes(1))).toBe('lapsed');
-  expect(await at(hours(2))).toBe('failed'); // as long as a new one is looked for
+  expect(await at(hours(2))).toBe('failed'); // checked as long as a new one
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'dns_unavailable' });
 });
 
@@ -425,7 +425,7 @@ test('support ends a claim, also a verified one, and has a failed one looked for
   await owner('POST', `/processes/${one.id}/cancel`, { reason: 'a test' });
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
   expect(outcomeOf(await owner('POST', `/processes/${one.id}/retry`))).toBe('200');
-  const looks = { verified_at: null, last_checked_at: null }; // of the claim before
+  const looks = { verified_at: null, last_checked_at: null }; // of the earlier claim
   expect(await read(one)).toMatchObject({ status: 'pending', failure_reason: null, ...looks });
   expect(await outboxOf(one)).toEqual([null, 'cancelled', 'claimed_again']);
   await checks().cancel(one.id);
@@ -497,7 +497,7 @@ describe('of organizations', () => {
     ]);
     expect((await owner('GET', `/sso/domains?q=${domain}`)).json().items).toEqual([]);
     expect(outcomeOf(await owner('GET', `/sso/domains/${domain}`))).toBe('404 sso_domain.not_found');
-    // The account's own claim is another matter, and so are those of other accounts' customers.
+    // The account's own claim is independent, and so are those of other accounts' customers.
     const own = await claim(owner, domain);
     const stranger = await newAccount(api);
     const ofStranger = await server(stranger);

@@ -55,13 +55,13 @@ async function place(
 }
 
 const pkce = newPkce();
-/** To the provider, for a sign-in. */
+/** Goes to the provider to sign in. */
 async function sentAway(browser: Browser, { client, connection }: SsoPlace): Promise<string> {
   const query = authorizeUrl(client, { code_challenge: pkce.challenge }).replace('/oauth/authorize?', '');
   return String((await browser.get(`/oauth/sso?connection_id=${connection.id}&${query}`)).headers.location);
 }
 
-/** Back from the provider, whose answer was taken: the browser has to come for it. */
+/** Returns from the provider, whose answer was accepted: the browser has to fetch the result. */
 async function answeredBySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
   const browser = world.browser();
   const nameId = changes.nameId ?? acmeAddress();
@@ -69,7 +69,7 @@ async function answeredBySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}
   const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
   return { browser, nameId, goOn: () => browser.get(here(answered)) };
 }
-/** Signed in by SAML; with the tokens of it. */
+/** Signs in by SAML; returns the tokens. */
 async function bySaml(at: SsoPlace, changes: Partial<ResponseParts> = {}) {
   const { browser, nameId, goOn } = await answeredBySaml(at, changes);
   const code = codeIn(await goOn());
@@ -83,7 +83,7 @@ const logoutUrl = ({ client }: SsoPlace, idToken: string) =>
     post_logout_redirect_uri: loggedOutUri,
     state: 'after',
   })}`;
-/** The same person, in the same browser, by a mailed code: with the tokens of it. */
+/** Signs the same person in, in the same browser, by a mailed code; returns the tokens. */
 async function byCode({ client }: SsoPlace, { browser, nameId: email }: { browser: Browser; nameId: string }) {
   const url = authorizeUrl(client, { code_challenge: pkce.challenge, prompt: 'login', method: 'code' });
   const sent = await browser.submit(await browser.get(url), { email });
@@ -91,7 +91,7 @@ async function byCode({ client }: SsoPlace, { browser, nameId: email }: { browse
   const tokens = (await redeem(world.app, client, { code, verifier: pkce.verifier, redirect: redirectUri })).json();
   return { browser, nameId: email, tokens };
 }
-/** Signs out, and takes the link to the provider; answers with where that sends the browser. */
+/** Signs out, and follows the link to the provider; returns where that sends the browser. */
 async function leave(browser: Browser, at: SsoPlace, idToken: string): Promise<string> {
   const out = await browser.get(logoutUrl(at, idToken));
   expect(here(out)).toMatch(/^\/sso\/leave\?token=[\w-]{43}$/);
@@ -137,7 +137,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect(await isOpen(at, ana)).toBe(false);
     const back = await ana.browser.get(answerQuery(at, sent));
     expect(here(await ana.browser.get(here(back)))).toBe(after);
-    // The same once more does no harm.
+    // Repeating it does no harm.
     expect(here(await ana.browser.get(here(await ana.browser.get(answerQuery(at, sent)))))).toBe(after);
   });
 
@@ -183,7 +183,7 @@ describe('whoever has come by SAML and signs out', () => {
     await ana.browser.get(here(out));
     const again = await ana.browser.get(here(out));
     expect(again.body).toContain(unconfirmed);
-    // From another browser, or too late, nobody learns where they were going.
+    // In another browser, or too late, the answer does not reveal where they were going.
     world.wait(minutes(11));
     for (const page of [await ana.browser.get(here(out)), await world.browser().get(here(out))]) {
       expect([page.statusCode, page.body.includes('href="http')]).toEqual([200, false]);
@@ -268,7 +268,7 @@ describe('whoever has come by SAML and signs out', () => {
     const away = pages.find(({ body }) => !body.includes(unconfirmed))!;
     const second = leavingIn(goingOnTo(away));
     expect(askedFor(second)).not.toBe(askedFor(first));
-    // Nothing was taken for the second one's answer: when it says no, that counts.
+    // Nothing was taken for the second one's answer: its refusal counts.
     const refused = await answering(second, { status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' });
     expect((await browser.get(refused)).body).toContain(unconfirmed);
   });
@@ -287,7 +287,7 @@ describe('whoever has come by SAML and signs out', () => {
   test('leaves the provider of a session that only the hint names where the browser is the one that it was in', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
-    // What applications were given goes on past it, and so does the hint.
+    // Tokens of applications outlive it, and so does the hint.
     await world.query(`update sessions set expires_at = $2 where sso_connection_id = $1`, [
       at.connection.id,
       world.now(),
@@ -305,10 +305,10 @@ describe('whoever has come by SAML and signs out', () => {
         at.client.id,
         consentRequired,
       ]);
-      world.wait(seconds(2)); // clients are remembered
+      world.wait(seconds(2)); // clients are cached
       expect(here(await world.browser().get(logoutUrl(at, ana.tokens.id_token)))).toBe(after);
       expect(await isOpen(at, ana)).toBe(false);
-      // With a session of somebody else's in it, which is asked about first: that one's provider alone is left.
+      // Another person's session is asked about first: then only that person's provider is left.
       const question = await ben.browser.get(logoutUrl(at, cai.tokens.id_token));
       const leaving = await ben.browser.submit(question, { confirm: 'yes' }, { origin: baseUrl });
       const sent = leavingIn(goingOnTo(await ben.browser.get(here(leaving))));
@@ -361,7 +361,7 @@ describe('pages of a client’s own', () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     await world.query('update oauth_clients set consent_required = true where id = $1', [at.client.id]);
-    world.wait(seconds(2)); // clients are remembered
+    world.wait(seconds(2)); // clients are cached
     const { refresh_token: refreshToken, access_token: token } = ana.tokens;
     for (const payload of [undefined, { client_id: at.client.clientId, refresh_token: refreshToken }]) {
       const headers = { authorization: `Bearer ${token}` };
@@ -421,7 +421,7 @@ describe('a provider’s own sign-out', () => {
     const elsewhere = await byCode(at, { ...ana, browser: world.browser() });
     expect([await isOpen(at, ana), await isOpen(at, again)]).toEqual([true, true]);
     expect((await send(at, request(at, ana.nameId, content))).statusCode).toBe(303);
-    // With the session, in which the application would be given the same once more without a question.
+    // With the session, which would give the application new tokens without a question.
     expect([await isOpen(at, ana), await isOpen(at, again), await isOpen(at, elsewhere)]).toEqual([false, false, true]);
   });
 
@@ -458,7 +458,7 @@ describe('a provider’s own sign-out', () => {
     const three = await coming('_three');
     await send(at, request(at, nameId));
     expect(failureIn(await three.goOn())).toEqual([403, 'sso.provider_error']);
-    expect((await (await coming('_three')).goOn()).statusCode).toBe(303); // signed in anew since
+    expect((await (await coming('_three')).goOn()).statusCode).toBe(303); // signed in again since
   });
 
   test('ends a session that is being made at the same moment', async () => {
@@ -531,7 +531,7 @@ describe('a provider’s own sign-out', () => {
     const stronger = await again(cookie, { goesOn: true });
     expect(stronger.session).toMatchObject({ id: began?.id, acr: 'urn:gatehouse:aal2' });
     const refused = { code: 'auth.invalid_credentials' };
-    await expect(again(cookie)).rejects.toMatchObject(refused); // the cookie of before is worth nothing
+    await expect(again(cookie)).rejects.toMatchObject(refused); // the earlier cookie is invalid
     await expect(again(null)).rejects.toMatchObject(refused);
     const ids = await world.query('select id from sessions where identity_id = $1', [began?.identity_id]);
     expect(ids).toEqual([{ id: began?.id }]);
