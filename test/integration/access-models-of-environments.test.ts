@@ -22,7 +22,7 @@ const choose = async (access_model: string) =>
 const createNode = async (node_type: string) => outcomeOf(await key('POST', '/nodes', { node_type, name: 'x' }));
 const createOrganization = async () => outcomeOf(await key('POST', '/organizations', { name: 'x' }));
 
-test('an Environment begins with a hierarchy, and has what its model has', async () => {
+test('an Environment starts with a hierarchy, and offers what its access model offers', async () => {
   expect((await settings()).access_model).toBe('hierarchy');
   expect(outcomeOf(await choose('organizations'))).toBe('200');
   expect((await settings()).access_model).toBe('organizations');
@@ -34,7 +34,7 @@ test('an Environment begins with a hierarchy, and has what its model has', async
   expect(await createNode('unit')).toBe('201');
 });
 
-test('a flat one simply has no organizations', async () => {
+test('an Environment with the flat model has no organizations', async () => {
   expect(outcomeOf(await choose('flat'))).toBe('200');
   expect(await createOrganization()).toBe('400 nodes.not_in_access_model');
   expect(await createNode('unit')).toBe('400 nodes.not_in_access_model');
@@ -43,7 +43,7 @@ test('a flat one simply has no organizations', async () => {
   expect((await key('GET', '/nodes/tree')).json().data).toMatchObject({ node_type: 'root', children: [] });
 });
 
-test('what stands in the way of a model is named, and its removal clears the way', async () => {
+test('what prevents a change of model is named, and removing it allows the change', async () => {
   const unit = await newNode(key, 'Vienna', null);
   const organization = await newNode(key, 'Acme', null, { node_type: 'organization' });
   const refused = await choose('flat');
@@ -64,7 +64,7 @@ test('what stands in the way of a model is named, and its removal clears the way
   expect(outcomeOf(await choose('flat'))).toBe('200');
 });
 
-test('nobody makes a node while the model goes over to one that lacks it', async () => {
+test('nobody can create a node while the Environment changes to a model without nodes', async () => {
   for (let round = 0; round < 3; round++) {
     const [changed, ...made] = await Promise.all([
       choose('flat'),

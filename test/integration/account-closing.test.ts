@@ -53,7 +53,7 @@ const isThere = async () =>
   (await rowsOf(api, 'select from accounts where id = $1', [account.scope.accountId])).length === 1;
 
 describe('an account', () => {
-  test('is closed whatever slug somebody else has taken', async () => {
+  test('is closed even if its slug has been taken by another account', async () => {
     const other = await newAccount(api);
     const theirs = callsOf(api, other.accountSlug, await other.as('owner'));
     const id = account.scope.accountId;
@@ -64,7 +64,7 @@ describe('an account', () => {
     expect(outcomeOf(await close())).toBe('204');
   });
 
-  test('that is closed is nobody’s at once: not of its members, invites, providers, domains or webhooks; its slug is free', async () => {
+  test('that is closed is gone at once for its members, invites, providers, domains and webhooks; its slug is free', async () => {
     const member = await newMember(api, account, 'admin');
     const second = await newMember(api, account, 'owner');
     const roles = (await owner('GET', '/administrator-roles')).json<{ items: { id: string }[] }>().items;
@@ -155,7 +155,7 @@ describe('an account', () => {
     expect(left).toEqual([{ slug: `closed_${accountId}`, ...nothing }]);
   });
 
-  test('of many members and invites is closed by few statements, each with its event', async () => {
+  test('with many members and invites is closed by few statements, each with its event', async () => {
     const { accountId } = account.scope;
     await removeApplications();
     const { membershipId: memberId } = await newMember(api, account, 'viewer');
@@ -191,7 +191,7 @@ describe('an account', () => {
     ]);
   });
 
-  test('goes with its directory and its deliveries once its Environments are through', async () => {
+  test('is deleted with its directory and deliveries once its Environments are removed', async () => {
     const webhook = (await owner('POST', '/webhooks', { url: 'https://receiver.example/', event_types: ['*'] })).json()
       .data.id;
     await removeApplications();
@@ -222,7 +222,7 @@ describe('an account', () => {
     expect(erased).toHaveLength(1);
   });
 
-  test('goes on a day later where support had halted the removal of what was in it', async () => {
+  test('is deleted a day later, if support had halted the removal of what was in it', async () => {
     await removeApplications();
     const { accountId } = account.scope;
     const running = `select id from environment_removals where account_id = $1 and status = 'running'`;
@@ -241,7 +241,7 @@ describe('an account', () => {
   });
 });
 
-describe('it stays', () => {
+describe('an account stays', () => {
   let admin: TestMember;
   beforeEach(async () => {
     admin = await newMember(api, account, 'admin');
@@ -256,12 +256,12 @@ describe('it stays', () => {
     expect(outcomeOf(await close())).toBe('409 account.has_applications');
   });
 
-  test.each([null, '', 'ACCOUNT', 'another'])('where %j is said instead of its slug', async (confirm) => {
+  test.each([null, '', 'ACCOUNT', 'another'])('when %j is sent instead of its slug', async (confirm) => {
     await removeApplications();
     expect(outcomeOf(await close(headers, confirm))).toBe('400 account.confirmation_required');
   });
 
-  test('where somebody asks who is no Owner, or no member', async () => {
+  test('when the caller is no Owner, or no member', async () => {
     await removeApplications();
     expect(outcomeOf(await close(admin.headers))).toBe('403 account.owner_required');
     expect(outcomeOf(await close(await (await newAccount(api)).as('owner')))).toBe('404 account.not_found');
@@ -275,7 +275,7 @@ describe('it stays', () => {
     });
   });
 
-  test('where the sign-in is older than ten minutes', async () => {
+  test('when the sign-in is older than ten minutes', async () => {
     await removeApplications();
     const late = await newMember(api, await newAccount(api), 'owner');
     api.clock.advance(minutes(11));

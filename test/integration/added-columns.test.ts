@@ -67,7 +67,7 @@ const addColumns = `do $$ declare one record; begin
   loop execute format('alter table %s add column added_later text not null default %L', one.name, 'x'); end loop;
 end $$`;
 
-test('whatever is read and written goes on when every table gets another column', async () => {
+test('every read and write keeps working when every table gets another column', async () => {
   await answers();
   const before = await answers();
   const signedIn = await signsIn();

@@ -47,7 +47,7 @@ const outcome = ({ statusCode, body }: { statusCode: number; body: string }) =>
   `${statusCode} ${body ? (JSON.parse(body).error?.code ?? 'ok') : ''}`.trim();
 const notFound = '404 account_intent.not_found';
 
-test('the intent that a registration parked is read, and resumed once', async () => {
+test('the intent that a registration parked can be read, and resumed once', async () => {
   const { user, headers, wishes } = await withParked();
   expect((await auth.get(path, headers)).json()).toEqual({
     data: { account_name: wishes[0], application_name: 'Shop' },
@@ -73,7 +73,7 @@ test('the intent that a registration parked is read, and resumed once', async ()
   }
 });
 
-test('nothing parked is 404, another user’s too, and discarding it is 204 all the same', async () => {
+test('without an own parked intent reading is 404, and discarding still 204', async () => {
   const { headers: stranger } = { headers: bearer((await auth.sessionOf((await auth.addUser()).id)).accessToken) };
   const { headers, wishes } = await withParked();
   expect(outcome(await auth.get(path, stranger))).toBe(notFound);
@@ -82,7 +82,7 @@ test('nothing parked is 404, another user’s too, and discarding it is 204 all 
   expect((await auth.get(path, headers)).json().data.account_name).toBe(wishes[0]);
 });
 
-test('a discarded one is gone, every one of them, and its row says so', async () => {
+test('a user discards all of their parked intents, and the rows say so', async () => {
   const { user, headers } = await withParked(auth, { times: 2 });
   for (let i = 0; i < 2; i++) expect(outcome(await auth.delete(path, headers))).toBe('204');
   expect(outcome(await auth.get(path, headers))).toBe(notFound);
@@ -95,7 +95,7 @@ test('a discarded one is gone, every one of them, and its row says so', async ()
   expect(await accountsOf(headers)).toEqual([]);
 });
 
-test('an expired one is 404, whatever a worker has noticed', async () => {
+test('an expired intent is 404, whether or not a worker has noticed', async () => {
   const own = await newAdminAuth();
   try {
     const { user } = await withParked(own);
@@ -113,7 +113,7 @@ test('an expired one is 404, whatever a worker has noticed', async () => {
   }
 });
 
-test('of several intents the newest counts, and resuming it ends the older ones', async () => {
+test('of several intents the newest is resumed, and that ends the older ones', async () => {
   const { user, headers, wishes } = await withParked(auth, { times: 3 });
   expect((await auth.get(path, headers)).json().data.account_name).toBe(wishes[2]);
   expect((await auth.post(path, undefined, headers)).json().data.account.name).toBe(wishes[2]);
@@ -125,7 +125,7 @@ test('of several intents the newest counts, and resuming it ends the older ones'
   expect(outcome(await auth.get(path, headers))).toBe(notFound);
 });
 
-test('twenty at once create one Account: one caller gets it, the others 404', async () => {
+test('twenty resumes at once create one Account: one caller gets it, the others 404', async () => {
   const { headers, wishes } = await withParked(auth, { times: 3 });
   const answers = await Promise.all(Array.from({ length: 20 }, () => auth.post(path, undefined, headers)));
   const outcomes = answers.map(outcome).sort();
@@ -134,7 +134,7 @@ test('twenty at once create one Account: one caller gets it, the others 404', as
 });
 
 describe('a retry with the same Idempotency-Key', () => {
-  test('gets the same answer, and nobody else does', async () => {
+  test('gets the same answer, and only in the same session', async () => {
     const { headers, wishes } = await withParked();
     const keyed = { ...headers, 'idempotency-key': `retry-${count}` };
     const first = await auth.post(path, undefined, keyed);
@@ -148,7 +148,7 @@ describe('a retry with the same Idempotency-Key', () => {
     expect(await accountsOf(headers)).toEqual(wishes);
   });
 
-  test('whose answer was lost with its process gets the same Account, not an older wish', async () => {
+  test('whose answer was lost with its process gets the same Account, and does not resume an older intent', async () => {
     const { user, headers, wishes } = await withParked(auth, { times: 2 });
     const keyed = { ...headers, 'idempotency-key': `lost-${count}` };
     await auth.post(path, undefined, keyed);
@@ -164,7 +164,7 @@ describe('a retry with the same Idempotency-Key', () => {
     expect(await accountsOf(headers)).toEqual([wishes[1]]);
   });
 
-  test('after a 503 goes on with what was claimed', async () => {
+  test('after a 503 continues the intent that was claimed', async () => {
     let away = true;
     const own: AdminAuth = await newAdminAuth({
       resumeAccountIntent: async ({ intentId }, claimId) => {
@@ -189,7 +189,7 @@ describe('a retry with the same Idempotency-Key', () => {
     }
   });
 
-  test('while its process is still at work is told to come again', async () => {
+  test('while its process is still at work gets a “try again”', async () => {
     const own: AdminAuth = await newAdminAuth({
       resumeAccountIntent: async ({ intentId }, claimId) => {
         await own.accountIntents.claim(intentId, claimId);
@@ -205,7 +205,7 @@ describe('a retry with the same Idempotency-Key', () => {
     }
   });
 
-  test('while its process is at work for another request is told to come again, and not that nothing waits', async () => {
+  test('while its process is at work for another request gets a “try again”, and not a 404', async () => {
     const own: AdminAuth = await newAdminAuth({
       resumeAccountIntent: async () => {
         throw new DomainError('account_intent.not_found'); // busy with a claim that hangs
@@ -237,7 +237,7 @@ describe('a short name that was taken meanwhile', () => {
     return { user, headers, slug, intent: intent as AccountIntent };
   }
 
-  test('ends it as failed, with the reason in the row and a mail; nothing is left half done', async () => {
+  test('fails the intent, with the reason in the row and a mail; nothing is left half done', async () => {
     const { user, headers, intent } = await taken();
     const keyed = { ...headers, 'idempotency-key': `taken-${count}` };
     expect(outcome(await auth.post(path, undefined, keyed))).toBe('409 account.slug_taken');
@@ -262,7 +262,7 @@ describe('a short name that was taken meanwhile', () => {
     expect(outcome(await auth.post(path, undefined, keyed))).toBe('409 account.slug_taken');
   });
 
-  test('is given up when support has it tried again', async () => {
+  test('can be given up after support has retried the intent', async () => {
     const { user, headers, slug, intent } = await taken();
     await expect(auth.accountIntents.retry(intent.id)).rejects.toMatchObject({ code: 'account_intent.not_failed' });
     await auth.post(path, undefined, headers);
@@ -276,7 +276,7 @@ describe('a short name that was taken meanwhile', () => {
     expect(accounts[0].slug).not.toBe(slug);
   });
 
-  test('or support names another one', async () => {
+  test('is resolved when support names another one', async () => {
     const { headers, intent } = await taken();
     await auth.post(path, undefined, headers);
     await auth.accountIntents.retry(intent.id, { accountSlug: `by-support-${count}` });
@@ -285,7 +285,7 @@ describe('a short name that was taken meanwhile', () => {
     expect(accounts).toMatchObject([{ slug: `by-support-${count}` }]);
   });
 
-  test('by the command of those who operate the service, which takes the id as it is in the row or in Temporal', async () => {
+  test('is resolved by the operators’ command, which accepts the id from the row or from Temporal', async () => {
     const retried = createAccountRetryByOperator(auth);
     const { user, headers, intent } = await taken();
     expect(await retried(intent.id)).toBe('not_failed');
@@ -313,7 +313,7 @@ describe('a short name that was taken meanwhile', () => {
       expect(await retried(named)).toBe('not_found');
   });
 
-  test('an unknown one cannot be tried again', async () => {
+  test('does not make an unknown intent retriable', async () => {
     const unknown = '00000000-0000-7000-8000-000000000000';
     await expect(auth.accountIntents.retry(unknown)).rejects.toMatchObject({ code: 'account_intent.not_found' });
     await expect(auth.accountIntents.provision(unknown)).rejects.toMatchObject({ code: 'account_intent.not_found' });
@@ -328,7 +328,7 @@ describe('a short name that was taken meanwhile', () => {
   });
 });
 
-test('cancelled by an operator it is over, and says so', async () => {
+test('an intent that an operator cancels is over, and says so', async () => {
   const { user, headers } = await withParked();
   const [intent] = await intentsOf(user.id);
   expect(await auth.accountIntents.cancel(intent!.id, 'cancelled_by_operator')).toBe('cancelled');
@@ -337,7 +337,7 @@ test('cancelled by an operator it is over, and says so', async () => {
   expect(outcome(await auth.post(path, undefined, headers))).toBe(notFound);
 });
 
-test('an older one that ends at the moment at which a newer one is resumed has one end', async () => {
+test('an older intent that ends while a newer one is resumed ends once', async () => {
   const { user } = await withParked(auth, { times: 2 });
   const [older, newer] = (await intentsOf(user.id)).map(({ id }) => id) as [string, string];
   const cancelled = { status: 'cancelled', reason: 'cancelled_by_operator', due: false, now: auth.now() } as const;

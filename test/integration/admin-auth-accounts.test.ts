@@ -28,7 +28,7 @@ const accountsOf = async (headers: Record<string, string>, at = auth) =>
 const outcome = ({ statusCode, body }: { statusCode: number; body: string }) =>
   `${statusCode} ${body ? JSON.parse(body).error?.code : ''}`;
 
-test('an account is created whole, and a session of it is started', async () => {
+test('a user creates a whole account, and gets a session of it', async () => {
   const { user, session, headers } = await signedIn();
   const answer = await auth.post('/accounts', names(), headers);
   expect(answer.statusCode).toBe(201);
@@ -61,7 +61,7 @@ test('an account is created whole, and a session of it is started', async () => 
   expect(event).toMatchObject({ actorType: 'platform_admin', actorId: user.id });
 });
 
-test('an account’s short name is the one asked for, or 409 where it is taken; without one there is always a free one', async () => {
+test('an account’s short name is the requested one, or 409 if it is taken; without a request a free one is found', async () => {
   const { headers } = await signedIn();
   const asked = await auth.post('/accounts', names({ account_slug: 'asked-for' }), headers);
   expect(asked.json().data.account.slug).toBe('asked-for');
@@ -86,7 +86,7 @@ test.each([
   expect(outcome(await auth.post('/accounts', body, headers))).toBe('400 validation.failed');
 });
 
-describe('whoever is not a signed-in admin', () => {
+describe('a caller who is no signed-in admin', () => {
   const calls: [string, () => { method: 'GET' | 'POST' | 'DELETE' | 'PUT'; url: string; payload?: object }][] = [
     ['creates', () => ({ method: 'POST', url: '/v1/auth/accounts', payload: names() })],
     ['reads', () => ({ method: 'GET', url: '/v1/auth/accounts/resume' })],
@@ -117,7 +117,7 @@ describe('whoever is not a signed-in admin', () => {
   });
 });
 
-test('a user without a password is refused; the wish is parked, with a link to set one, and goes on after that', async () => {
+test('a user without a password is refused; the intent is parked with a link to set one, and can be resumed afterwards', async () => {
   const { user, headers } = await signedIn({ password: null, accounts: [] });
   const refused = await auth.post('/accounts', names({ account_slug: 'sso-only' }), headers);
   expect(outcome(refused)).toBe('403 account.password_required');
@@ -158,7 +158,7 @@ test('a user without a password is refused; the wish is parked, with a link to s
 });
 
 describe('Idempotency-Key', () => {
-  test('the same request again gets the same answer and cookies, and creates nothing', async () => {
+  test('the same request gets the same answer and cookies again, and creates nothing', async () => {
     const { headers } = await signedIn({ accounts: [] });
     const keyed = { ...headers, 'idempotency-key': 'create-1' };
     const first = await auth.post('/accounts', names(), keyed);
@@ -182,7 +182,7 @@ describe('Idempotency-Key', () => {
     expect(await accountsOf(headers)).toHaveLength(1);
   });
 
-  test('a day later the same key is of another request', async () => {
+  test('a day later the same key stands for another request', async () => {
     const own = await newAdminAuth();
     try {
       const user = await own.addUser({ accounts: [] });
@@ -220,7 +220,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('a process that died between the Account and its answer has still created one', async () => {
+  test('a process that died between the Account and its answer has still created one Account', async () => {
     const { user, headers } = await signedIn({ accounts: [] });
     const keyed = { ...headers, 'idempotency-key': 'create-3' };
     const first = await auth.post('/accounts', names(), keyed);
@@ -238,7 +238,7 @@ describe('Idempotency-Key', () => {
     expect(await intentsOf(user.id)).toHaveLength(1);
   });
 
-  test('twenty at once are one', async () => {
+  test('twenty requests at once create one Account', async () => {
     const { headers } = await signedIn({ accounts: [] });
     const keyed = { ...headers, 'idempotency-key': 'create-4' };
     const answers = await Promise.all(Array.from({ length: 20 }, () => auth.post('/accounts', names(), keyed)));
@@ -246,7 +246,7 @@ describe('Idempotency-Key', () => {
     expect(await accountsOf(headers)).toHaveLength(1);
   });
 
-  test('a refusal is kept as well: an SSO-only user’s wish is parked once', async () => {
+  test('a refusal is stored as well: an SSO-only user’s intent is parked once', async () => {
     const { user, headers } = await signedIn({ password: null });
     const keyed = { ...headers, 'idempotency-key': 'create-5' };
     for (let i = 0; i < 2; i++) {
@@ -256,7 +256,7 @@ describe('Idempotency-Key', () => {
   });
 });
 
-test('a session that was ended while the Account was made gives no new one', async () => {
+test('a session that ended while the Account was created gets no new session', async () => {
   const { user, session } = await signedIn();
   const subject = { userId: user.id, sessionId: session.sessionId, accountId: null, applicationId: null };
   await auth.users.sessions.end(subject);
@@ -265,7 +265,7 @@ test('a session that was ended while the Account was made gives no new one', asy
   await expect(auth.users.accounts.create(wanted, caller)).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
 });
 
-test('ten an hour, counted for each user', async () => {
+test('a user may create ten accounts an hour', async () => {
   const limited = await newAdminAuth({ rateLimits: true });
   try {
     const one = await signedIn({}, limited);

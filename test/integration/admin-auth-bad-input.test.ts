@@ -45,7 +45,7 @@ describe.each(routes)('%s', (url) => {
     expect(answer.json().error).toMatchObject({ statusCode: status, path: `/v1/auth${url}`, method: 'POST' });
   });
 
-  test('names what is missing, unknown or of the wrong type', async () => {
+  test('names the fields that are missing, unknown or of the wrong type', async () => {
     const missing = await auth.post(url, {});
     expect(missing.statusCode).toBe(400);
     expect(detailsOf(missing).sort()).toEqual(
@@ -74,13 +74,13 @@ describe.each(routes)('%s', (url) => {
     `${'a'.repeat(250)}@example.com`,
     '\ud800@example.com',
     '',
-  ])('takes no address like %j', async (email) => {
+  ])('refuses an address like %j', async (email) => {
     const answer = await auth.post(url, { ...good[url], email });
     expect(answer.statusCode).toBe(400);
     expect(detailsOf(answer)[0]).toMatch(/^email: /);
   });
 
-  test('answers any password without a fault of ours', async () => {
+  test('answers every password without a server error', async () => {
     for (const password of [
       '',
       '\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0000',
@@ -94,7 +94,7 @@ describe.each(routes)('%s', (url) => {
     }
   });
 
-  test('takes no other method', async () => {
+  test('accepts no other method', async () => {
     const answer = await auth.app.inject({ method: 'PUT', url: `/v1/auth${url}`, payload: {} });
     expect(answer.statusCode).toBe(405);
     expect(answer.headers.allow).toContain('POST');
@@ -112,7 +112,7 @@ test.each(['first_name', 'last_name', 'account_name', 'application_name'])(
   },
 );
 
-test('register says how long a password must be', async () => {
+test('registering reports how long a password must be', async () => {
   const short = await auth.post('/register', { ...good['/register'], password: 'seven 7' });
   expect(short.json().error).toMatchObject({ statusCode: 400, code: 'validation.failed' });
   expect(detailsOf(short)).toEqual(['password: password.too_short']);
@@ -120,7 +120,7 @@ test('register says how long a password must be', async () => {
   expect(detailsOf(long)).toEqual(['password: password.too_long']);
 });
 
-test('application ids and selection tokens of any form are refused, not stumbled over', async () => {
+test('application ids and selection tokens of any form are refused without a server error', async () => {
   for (const application_id of ['x', 7, null, '', '01890000-0000-7000-8000-00000000000g']) {
     expect((await auth.post('/login', { ...good['/login'], application_id })).statusCode).toBe(400);
   }

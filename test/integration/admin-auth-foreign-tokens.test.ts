@@ -133,7 +133,7 @@ const counted = async () =>
   )[0];
 
 describe.each(Object.entries(doors))('%s', (_, { of, refusal, tries }) => {
-  test('refuses every token that was made for something else, and starts nothing', async () => {
+  test('refuses every token that was issued for something else, and starts no session', async () => {
     const before = await counted();
     for (const [kind, token] of Object.entries(tokens)) {
       if (kind === of) continue;
@@ -147,7 +147,7 @@ describe.each(Object.entries(doors))('%s', (_, { of, refusal, tries }) => {
   });
 });
 
-test('none of those tries has used up a token', async () => {
+test('no attempt has used up a token', async () => {
   for (const { of, tries } of Object.values(doors)) {
     for (const attempt of tries) {
       const answer = await attempt(tokens[of]);
@@ -158,7 +158,7 @@ test('none of those tries has used up a token', async () => {
   }
 });
 
-describe('whoever is no administrator', () => {
+describe('a caller who is no administrator', () => {
   const signedInOnly = [
     { method: 'GET', url: '/v1/auth/me' },
     { method: 'GET', url: '/v1/auth/sessions' },
@@ -171,7 +171,7 @@ describe('whoever is no administrator', () => {
   ] as const;
   const portal = () => ({ method: 'GET', url: `/portal/v1/accounts/${account.accountSlug}/me` }) as const;
 
-  test('an identity has the wrong type everywhere: 403 without a code', async () => {
+  test('has the wrong type everywhere if it is an identity: 403 without a code', async () => {
     const headers = { authorization: `Bearer ${tokens['access token of an identity']}` };
     for (const call of [...signedInOnly, portal()]) {
       const answer = await api.app.inject({ ...call, headers });
@@ -179,7 +179,7 @@ describe('whoever is no administrator', () => {
     }
   });
 
-  test('a key, and whatever is no access token, is 401 everywhere', async () => {
+  test('gets 401 everywhere with an API key, or with what is no access token', async () => {
     const { 'access token': _, 'access token of an identity': __, ...others } = tokens;
     const credentials = [
       { 'x-api-key': tokens['API key'] },

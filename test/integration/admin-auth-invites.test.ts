@@ -79,7 +79,7 @@ test('a new person becomes a verified user and a member with the role and its li
   expect(news.at(-1)?.input).toMatchObject({ kind: 'administrator', inviteId: made.id });
 });
 
-test('a token that does not work is refused alike, whatever is wrong with it', async () => {
+test('every unusable token is refused alike, whatever is wrong with it', async () => {
   const role_id = roles.viewer;
   const [accepted, revoked, resent, expired] = [
     await invite(owner, { role_id }),
@@ -107,7 +107,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
   expect(outcomeOf(await accept(tokenOf(resent.id, 2)))).toBe('200');
 });
 
-test('a password is required of a new person, long enough and not known from a breach', async () => {
+test('a new person needs a password, long enough and not known from a breach', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   const detailOf = async (body: object) => {
     const answer = await accept(made.token, body);
@@ -127,7 +127,7 @@ test('a password is required of a new person, long enough and not known from a b
   expect(outcomeOf(await accept(made.token))).toBe('200'); // the link was not used up
 });
 
-test('of a verified user with a password nothing changes, and no password is needed', async () => {
+test('a verified user with a password stays unchanged, and needs no password to accept', async () => {
   const person = await newPerson(api, { passwordHash: await passwordsHash('their own words 7') });
   const before = await rowsOf(api, 'select * from users where id = $1', [person.userId]);
   const made = await invite(owner, { email: person.email.toUpperCase(), role_id: roles.viewer });
@@ -144,7 +144,7 @@ test('of a verified user with a password nothing changes, and no password is nee
   expect(await membersNamed(person.email)).toHaveLength(2);
 });
 
-test('a verified user without a password sets a first one as by a link to set it, and keeps the name', async () => {
+test('a verified user without a password sets a first one as by a password link, and keeps their name', async () => {
   const person = await newPerson(api);
   const made = await invite(owner, { email: person.email, role_id: roles.viewer, locale: 'de' });
   expect((await accept(made.token, { password: undefined })).json().error.details[0].code).toBe('password.required');
@@ -162,7 +162,7 @@ test('a verified user without a password sets a first one as by a link to set it
   expect((await signIn(person.email)).json().data.user).toMatchObject({ first_name: 'Mia' });
 });
 
-test('a password that its owner sets while the invite is accepted stays', async () => {
+test('a password that its owner sets during the acceptance stays', async () => {
   const person = await newPerson(api);
   const made = await invite(owner, { email: person.email, role_id: roles.viewer });
   const own = await passwordsHash('their own words 7');
@@ -178,7 +178,7 @@ test('a password that its owner sets while the invite is accepted stays', async 
   expect(await membersNamed(person.email)).toHaveLength(1);
 });
 
-test('an unverified user is taken over by the owner of the address: new name and password, no old session', async () => {
+test('an unverified user becomes that of the address’s owner: new name and password, no old session', async () => {
   const passwordHash = await passwordsHash('set by a stranger');
   const person = await newPerson(api, { passwordHash, emailVerifiedAt: null });
   const made = await invite(owner, { email: person.email, role_id: roles.viewer });
@@ -189,7 +189,7 @@ test('an unverified user is taken over by the owner of the address: new name and
   expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('401');
 });
 
-test('an account that requires a second factor lets nobody in by an invite alone, and who has one is asked for it', async () => {
+test('an invite alone lets nobody in to an account that requires a second factor; whoever has a factor must use it', async () => {
   const made = await invite(owner, { role_id: roles.developer });
   await rowsOf(api, 'update accounts set require_mfa = true where id = $1 returning id', [account.scope.accountId]);
   const accepted = await accept(made.token);
@@ -220,14 +220,14 @@ test('an account that requires a second factor lets nobody in by an invite alone
   expect((await signIn(made.email)).json().data.outcome).toBe('mfa_required');
 });
 
-test('twenty acceptances at once make one membership', async () => {
+test('twenty acceptances at once create one membership', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   const answers = await Promise.all(Array.from({ length: 20 }, () => accept(made.token)));
   expect(outcomesOf(answers)).toEqual({ 200: 1, '400 invite.link_invalid': 19 });
   expect(await membersNamed(made.email)).toHaveLength(1);
 });
 
-test('invites of one new address to five accounts, accepted at once, make one user with five memberships', async () => {
+test('invites of one new address to five accounts, accepted at once, create one user with five memberships', async () => {
   const email = `new.${randomBytes(6).toString('hex')}@example.com`;
   const tokens = [];
   for (let i = 0; i < 5; i++) {
@@ -242,7 +242,7 @@ test('invites of one new address to five accounts, accepted at once, make one us
   expect(new Set(members.map(({ user_id }) => user_id)).size).toBe(1);
 });
 
-test('a role that was changed meanwhile is given as it is now', async () => {
+test('a role that was changed meanwhile is assigned as it is now', async () => {
   const role = (await owner('POST', '/administrator-roles', { name: 'Temp', capabilities: [] })).json().data;
   const made = await invite(owner, { role_id: role.id });
   await owner('PATCH', `/administrator-roles/${role.id}`, { capabilities: ['members.view'] });
@@ -252,7 +252,7 @@ test('a role that was changed meanwhile is given as it is now', async () => {
   expect(outcomeOf(await call('GET', '/members'))).toBe('200');
 });
 
-describe('the page', () => {
+describe('the page of the link', () => {
   const page = (token: string, headers: Record<string, string> = {}) =>
     api.app.inject({
       url: `/v1/auth/accept-invite?token=${token}`,
@@ -267,7 +267,7 @@ describe('the page', () => {
     });
   const names = { first_name: 'Ivo', last_name: 'Kern' };
 
-  test('opening it consumes nothing; sending its form does', async () => {
+  test('consumes nothing when opened; its form does', async () => {
     const made = await invite(owner, { first_name: '<b>Ivo', role_id: roles.viewer });
     for (let i = 0; i < 3; i++) {
       const opened = await page(made.token);
@@ -292,7 +292,7 @@ describe('the page', () => {
     expect([late.statusCode, late.body]).toEqual([400, expect.stringContaining('no longer works')]);
   });
 
-  test('what is wrong with the password is said on the form, with what was typed', async () => {
+  test('shows what is wrong with the password on the form, and keeps what was typed', async () => {
     const made = await invite(owner, { role_id: roles.viewer, locale: 'de' });
     for (const [typed, text] of [
       ['short', 'too short'],
@@ -314,7 +314,7 @@ describe('the page', () => {
     expect((await page(made.token, { 'accept-language': '*' })).body).toContain('<html lang="de">');
   });
 
-  test('an outage while a form is looked at is told as one, and not as a link that does not work', async () => {
+  test('reports an outage while it checks the form as an outage, and not as a dead link', async () => {
     const made = await invite(owner, { role_id: roles.viewer });
     const outage = new DomainError('service.unavailable', { retryAfter: 5 });
     const { db } = api.database;
@@ -334,7 +334,7 @@ describe('the page', () => {
     }
   });
 
-  test('a person who has a sign-in is asked for nothing', async () => {
+  test('asks a person with a sign-in for nothing', async () => {
     const person = await newPerson(api, { passwordHash: await passwordsHash('their own words 7') });
     const made = await invite(owner, { email: person.email, role_id: roles.viewer });
     const opened = await page(made.token);
@@ -344,14 +344,14 @@ describe('the page', () => {
     expect(accepted.statusCode).toBe(200);
   });
 
-  test('a link that does not work is a page for a browser and an envelope for a program', async () => {
+  test('reports a dead link to a browser by a page, and to a program by the envelope', async () => {
     const invalid = await page('nonsense');
     expect([invalid.statusCode, invalid.body]).toEqual([400, expect.stringContaining('no longer works')]);
     const asked = await page('nonsense', { accept: 'application/json' });
     expect(outcomeOf(asked)).toBe('400 invite.link_invalid');
   });
 
-  test('another site cannot send the form', async () => {
+  test('does not accept its form from another site', async () => {
     const made = await invite(owner, { role_id: roles.viewer });
     const foreign = await form({ token: made.token, ...names, password }, { origin: 'https://evil.example' });
     expect(foreign.statusCode).toBe(403);
@@ -359,7 +359,7 @@ describe('the page', () => {
   });
 });
 
-test('ten look-ups a minute and five acceptances an hour, per address and exact', async () => {
+test('an address may look up ten links a minute and accept five an hour, exactly', async () => {
   const limited = await startApi({ RATE_LIMITS: 'on', TRUST_PROXY: 'true' });
   const names = { first_name: 'Ivo', last_name: 'Kern' };
   const ask = (path: string, address: string) =>

@@ -28,7 +28,7 @@ test.each([
   expect((await auth.post(url, {}, from('203.0.113.2'))).statusCode).toBe(400);
 });
 
-describe('guesses at one address, each from a network of its own,', () => {
+describe('guesses at one address, each from another network,', () => {
   let networks = 0;
   const guess = (email: string, password: string) =>
     auth.post('/login', { email, password }, from(`2001:db8:${(++networks).toString(16)}::1`));
@@ -52,7 +52,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     }
   }
 
-  test('are ten in a quarter of an hour, exactly, also in parallel; the right password is none, and known or not is alike', async () => {
+  test('stop at ten in a quarter of an hour, exactly, also in parallel; the right password does not count; unknown addresses look alike', async () => {
     const { email, password } = await auth.addUser();
     for (const _ of times(12)) expect((await guess(email, password)).statusCode).toBe(200);
     const refusals = [];
@@ -68,7 +68,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect(refusals[1]).toEqual(refusals[0]);
   });
 
-  test('are fifty in a day, known or not; the known one gets an event, and a right password forgets them', async () => {
+  test('stop at fifty in a day, known or not; a known address gets an event, and a right password resets the count', async () => {
     const { id, email, password } = await auth.addUser();
     await guesses(email, 49);
     expect((await guess(email, password)).statusCode).toBe(200);
@@ -88,7 +88,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect(all).toHaveLength(1);
   });
 
-  test('keep nobody out who has the mailbox: a new password by its link ends the lock', async () => {
+  test('do not lock out the mailbox’s owner: a new password by its link ends the lock', async () => {
     const { id, email } = await auth.addUser();
     await guesses(email, 50);
     const next = 'a new one that nobody knows 7';
@@ -100,7 +100,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect((await guess(email, next)).statusCode).toBe(200);
   });
 
-  test('of mails to an address count it however its domain is written', async () => {
+  test('for mails count the address however its domain is written', async () => {
     const { email } = await auth.addUser();
     const [name, domain] = email.split('@') as [string, string];
     const wide = (i: number) =>
@@ -113,7 +113,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect(statuses).toEqual([200, 200, 200, 429]);
   });
 
-  test('lock nobody where they were refused for their network, or by a burst', async () => {
+  test('lock nobody if they were refused for their network, or by a burst', async () => {
     const { email, password } = await auth.addUser();
     const there = from('203.0.113.41');
     for (const _ of times(60)) await auth.post('/login', { email, password: 'wrong' }, there);
@@ -123,7 +123,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect((await guess(email, password)).statusCode).toBe(200);
   });
 
-  test('take as long where nobody has it, looked at or not', async () => {
+  test('take as long for an unknown address, whether verified or not', async () => {
     const { email } = await auth.addUser();
     const wrong = (address: string, prepare: () => Promise<unknown>) => ({
       prepare,
@@ -140,7 +140,7 @@ describe('guesses at one address, each from a network of its own,', () => {
   });
 });
 
-test('five registrations an hour are mailed to an address, wherever they come from', async () => {
+test('an address gets five registration mails an hour, wherever they were requested', async () => {
   const { email } = await auth.addUser();
   for (const address of [email, `nobody-${email}`]) {
     const seen: number[] = [];
@@ -153,7 +153,7 @@ test('five registrations an hour are mailed to an address, wherever they come fr
   }
 });
 
-test('of two limits that count a request, its answer tells of the nearer one', async () => {
+test('a request that two limits count reports the one that is closer to its end', async () => {
   const names = { first_name: 'Ana', last_name: 'Lim', account_name: 'Acme', application_name: 'Portal' };
   const told = [];
   for (let i = 0; i < 4; i++) {
@@ -166,7 +166,7 @@ test('of two limits that count a request, its answer tells of the nearer one', a
   );
 });
 
-test('windows that began before PostgreSQL’s clock was set back an hour keep nobody out', async () => {
+test('windows that began before PostgreSQL’s clock was set back an hour lock nobody out', async () => {
   const { email, password } = await auth.addUser();
   const login = (last: number, tried = password) =>
     auth.post('/login', { email, password: tried }, from(`198.51.100.${last}`));
@@ -177,7 +177,7 @@ test('windows that began before PostgreSQL’s clock was set back an hour keep n
   expect([(await login(1)).statusCode, (await login(2)).statusCode]).toEqual([200, 200]);
 });
 
-test('of twenty parallel sign-ins five are let through', async () => {
+test('five of twenty parallel sign-ins are let through', async () => {
   const user = await auth.addUser();
   const credentials = { email: user.email, password: user.password };
   const answers = await Promise.all(
@@ -187,7 +187,7 @@ test('of twenty parallel sign-ins five are let through', async () => {
   expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
 });
 
-test('a token of the wrong principal is counted like none', async () => {
+test('a token of the wrong principal counts like none', async () => {
   const at = Math.floor(Date.now() / 1000);
   const claims = { sub: 'x', aud: auth.baseUrl, iat: at, exp: at + 900, principal_type: 'identity' };
   const token = await auth.keys.sign(claims, { typ: 'at+jwt' });
@@ -198,7 +198,7 @@ test('a token of the wrong principal is counted like none', async () => {
   expect(answers[30]).toBe(429);
 });
 
-test('a route without a limit of its own has the general one', async () => {
+test('a route without its own limit has the general one', async () => {
   const answers = [];
   for (let i = 0; i < 31; i++) answers.push((await auth.post('/refresh', undefined, from('203.0.113.4'))).statusCode);
   expect(answers.slice(0, 30).every((status) => status === 401)).toBe(true);

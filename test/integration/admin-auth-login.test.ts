@@ -62,7 +62,7 @@ describe('outcomes', () => {
     expect(answer.headers['cache-control']).toBe('no-store');
   });
 
-  test('the address is compared without regard to case', async () => {
+  test('the case of the address does not matter', async () => {
     const ana = await auth.addUser();
     const answer = await auth.post('/login', { email: ana.email.toUpperCase(), password: ana.password });
     expect(answer.statusCode).toBe(200);
@@ -99,7 +99,7 @@ describe('outcomes', () => {
     expect(await sessionsOf(ana.id)).toHaveLength(1);
   });
 
-  test('a selection token is good for five minutes, for its own user’s applications, and for nothing else', async () => {
+  test('a selection token is valid for five minutes, for its own user’s applications, and for nothing else', async () => {
     const [ana, ben] = [await auth.addUser({ accounts: [2] }), await auth.addUser()];
     const { data } = (await auth.post('/login', { email: ana.email, password: ana.password })).json();
     const application_id = ana.accounts[0]?.applications[0]?.id;
@@ -119,7 +119,7 @@ describe('outcomes', () => {
     expect(late.statusCode).toBe(401);
   });
 
-  test('application_id chooses at once, and one that is not theirs is put back to the person', async () => {
+  test('application_id selects at once; an application that is not the person’s leads to the choice', async () => {
     const [ana, ben] = [await auth.addUser({ accounts: [3] }), await auth.addUser()];
     const wanted = ana.accounts[0]?.applications[2]?.id;
     const credentials = { email: ana.email, password: ana.password };
@@ -135,7 +135,7 @@ describe('outcomes', () => {
     });
   });
 
-  test('no account: signed in all the same, bound to nothing', async () => {
+  test('a user without an account is signed in all the same, bound to nothing', async () => {
     const ana = await auth.addUser({ accounts: [] });
     const answer = await auth.post('/login', { email: ana.email, password: ana.password });
     const { data } = answer.json();
@@ -145,7 +145,7 @@ describe('outcomes', () => {
     expect(me.json().data).toMatchObject({ user: { id: ana.id }, accounts: [], account: null, application: null });
   });
 
-  test('an account without applications: bound to the account', async () => {
+  test('a user whose account has no applications is bound to the account', async () => {
     const ana = await auth.addUser({ accounts: [0] });
     const application_id = ana.id; // ignored: there is nothing to choose
     const answer = await auth.post('/login', { email: ana.email, password: ana.password, application_id });
@@ -231,7 +231,7 @@ describe('a refusal', () => {
   });
 });
 
-test('a hash of weaker parameters is replaced after the next sign-in, for which nobody waits', async () => {
+test('a hash of weaker parameters is replaced after the next sign-in, which does not wait for it', async () => {
   const ana = await auth.addUser();
   const weak = await argon2.hash(ana.password, { memoryCost: 1024, timeCost: 1, parallelism: 1 });
   await auth.db.transaction('system', (tx) => tx.update(User, { id: ana.id }, { passwordHash: weak }));

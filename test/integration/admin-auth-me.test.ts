@@ -33,11 +33,11 @@ async function addOwner({ accounts: [of] }: Added, { id: userId }: Added) {
   });
 }
 
-describe('the own name', () => {
+describe('an administrator’s own name', () => {
   const patch = (payload: object, { headers }: { headers: { authorization: string } }) =>
     auth.app.inject({ method: 'PATCH', url: '/v1/auth/me', payload, headers });
 
-  test('is changed in part, and the event names the field and not what is in it', async () => {
+  test('can be changed in part, and the event names the field but not its value', async () => {
     const me = await signedIn();
     const answer = await patch({ last_name: '  Neumann ' }, me);
     expect(answer.statusCode).toBe(200);
@@ -54,7 +54,7 @@ describe('the own name', () => {
     });
   });
 
-  test('stays, without an event, where nothing else is said', async () => {
+  test('stays, without an event, if the request changes nothing', async () => {
     const me = await signedIn();
     for (const same of [{}, { first_name: 'Ana' }]) expect((await patch(same, me)).statusCode).toBe(200);
     expect(
@@ -70,8 +70,8 @@ describe('the own name', () => {
   );
 });
 
-describe('the own sign-in', () => {
-  test('is deleted with all that is known of the person; the audit log keeps the id', async () => {
+describe('an administrator’s own sign-in', () => {
+  test('is deleted with all personal data; the audit log keeps the id', async () => {
     const other = await signedIn();
     const me = await signedIn({ accounts: [] });
     await addOwner(other.user, me.user);
@@ -107,7 +107,7 @@ describe('the own sign-in', () => {
     expect((await auth.get('/me', other.headers)).statusCode).toBe(200);
   });
 
-  test('stays while an Account would be left without an Owner, in all of its Accounts', async () => {
+  test('stays, in all of their Accounts, if it is the last Owner’s of one of them', async () => {
     const user = await auth.addUser({ accounts: [1, 1] });
     const partner = await auth.addUser({ accounts: [] });
     await addOwner({ ...user, accounts: user.accounts.slice(0, 1) }, partner);
@@ -126,7 +126,7 @@ describe('the own sign-in', () => {
     expect(await auth.db.transaction('system', (tx) => tx.existsBy(User, { id: me.user.id }))).toBe(true);
   });
 
-  test('of two Owners who delete theirs at once one stays', async () => {
+  test('stays for one of two Owners who delete theirs at once', async () => {
     for (let round = 0; round < 3; round++) {
       const one = await signedIn();
       const two = await signedIn({ accounts: [] });

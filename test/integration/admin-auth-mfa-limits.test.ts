@@ -47,7 +47,7 @@ test('ten wrong answers of a user in a quarter of an hour lock the challenge, in
 const nextBurst = () =>
   auth.db.transaction('system', (tx) => tx.query(`delete from rate_limits where key like 'mfa-user:%'`));
 
-test('fifty wrong answers of a user in a day lock until it is over; a reset of their factors forgets them', async () => {
+test('fifty wrong answers of a user in a day lock until the day is over; a reset of their factors resets the count', async () => {
   const ana = await auth.addUser();
   await person.enrollTotp((await loginOf(ana)).access_token);
   const { challenge_token: token } = await loginOf(ana);
@@ -63,7 +63,7 @@ test('fifty wrong answers of a user in a day lock until it is over; a reset of t
   await person.enrollTotp((await loginOf(ana)).access_token);
 });
 
-test('a sign-in that ends while an answer to it is on its way forgets none of the day’s wrong ones', async () => {
+test('a sign-in that ends while an answer to it is being checked does not reset the day’s count', async () => {
   const ana = await auth.addUser();
   const app = await person.enrollTotp((await loginOf(ana)).access_token);
   const { challenge_token: token } = await loginOf(ana);
@@ -101,7 +101,7 @@ test.each([
   ['/mfa/challenge/recovery-code', 10, { code: 'x' }],
   ['/mfa/challenge/webauthn', 10, { response: {} }],
   ['/mfa/challenge/webauthn/options', 10, {}],
-])('%s takes %i requests a minute of an address', async (path, most, more) => {
+])('%s answers %i requests a minute of an address', async (path, most, more) => {
   const headers = elsewhere();
   const body = { challenge_token: 'x', ...more };
   const answers = await Promise.all([...Array(most + 2).keys()].map(() => auth.post(path, body, headers)));
@@ -110,7 +110,7 @@ test.each([
   expect(limited.map((answer) => answer.json().error.code)).toEqual(['rate_limit.exceeded', 'rate_limit.exceeded']);
 });
 
-test('the options of an enrollment are given out five times a minute', async () => {
+test('an address gets the options of an enrollment five times a minute', async () => {
   const ana = await auth.addUser();
   const { access_token: token } = await loginOf(ana);
   const headers = { ...bearer(token), ...elsewhere() };

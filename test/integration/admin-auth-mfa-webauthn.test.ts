@@ -31,14 +31,14 @@ test('a security key is enrolled, named and used as the second factor', async ()
   expect(provedIn(entered.access_token)).toEqual({ amr: ['pwd', 'hwk', 'mfa'], acr: aal2 });
 });
 
-test('a synced passkey that verified its user says so', async () => {
+test('a synced passkey that verified its user is shown as such', async () => {
   const ana = await withKey({ isSynced: true, verifiesUser: true, counts: false });
   expect(ana.key.factor.label).toBe('Passkey');
   const entered = ok(await person.answerKey(await person.challenge(ana), ana.key.authenticator));
   expect(provedIn(entered.access_token)).toEqual({ amr: ['pwd', 'swk', 'user', 'mfa'], acr: aal2 });
 });
 
-test('a later factor brings no new recovery codes, and the options leave out keys that are there', async () => {
+test('a further factor brings no new recovery codes, and the options exclude existing keys', async () => {
   const ana = await withKey();
   const app = await person.enrollTotp(ana.token);
   expect(app.recovery_codes).toBeNull();
@@ -64,7 +64,7 @@ test.each([
   expect(refusalOf(answer)).toEqual([401, 'mfa.code_invalid']);
 });
 
-test('a challenge is answered once: neither replayed nor in another sign-in', async () => {
+test('a challenge can be answered once: not again, and not in another sign-in', async () => {
   const ana = await withKey({ counts: false });
   const [one, other] = [await person.challenge(ana), await person.challenge(ana)];
   const options = ok(await auth.post('/mfa/challenge/webauthn/options', { challenge_token: one }));
@@ -77,7 +77,7 @@ test('a challenge is answered once: neither replayed nor in another sign-in', as
   expect((await answer(one)).statusCode).toBe(400);
 });
 
-test('a challenge is used up by a wrong answer, too, and the sign-in goes on with new options', async () => {
+test('a wrong answer uses up its challenge too, and the sign-in continues with new options', async () => {
   const ana = await withKey();
   const challengeToken = await person.challenge(ana);
   const options = ok(await auth.post('/mfa/challenge/webauthn/options', { challenge_token: challengeToken }));
@@ -89,7 +89,7 @@ test('a challenge is used up by a wrong answer, too, and the sign-in goes on wit
   ok(await person.answerKey(challengeToken, ana.key.authenticator));
 });
 
-test("a stranger's key, and one whose counter went back, are refused; the latter with a warning", async () => {
+test('a foreign key, and one whose counter went back, are refused; the latter with a warning', async () => {
   const [ana, bob] = [await withKey(), await withKey()];
   const refused = [401, 'mfa.code_invalid'];
   const optionsOf = async (token: string) =>
@@ -109,7 +109,7 @@ test("a stranger's key, and one whose counter went back, are refused; the latter
   expect(warned).toEqual([expect.objectContaining({ severity: 'warning', outcome: 'denied' })]);
 });
 
-test('an enrollment is of its session, works once and for six minutes; a key is enrolled once', async () => {
+test('an enrollment belongs to its session, and works once and for six minutes; a key can be enrolled once', async () => {
   const [ana, bob] = [await auth.addUser(), await auth.addUser()];
   const [token, other] = [await person.session(ana), await person.session(bob)];
   const key = person.newKey();

@@ -69,7 +69,7 @@ describe('an authenticator app', () => {
     ]);
   });
 
-  test('counts within its own half minute alone, where whoever operates the service wants it so', async () => {
+  test('accepts only the code of the present half minute, if the operator configures that', async () => {
     const { id, email, app } = await withApp();
     const [usual, strict] = [1, 0].map((totpDriftSteps) => createUserTotp({ ...auth, totpDriftSteps }));
     await auth.whileTimeStands(async () => {
@@ -85,7 +85,7 @@ describe('an authenticator app', () => {
     });
   });
 
-  test('is told of in the words of what happened, in either language', async () => {
+  test('is reported by a mail that says what happened, in either language', async () => {
     const ana = await withApp();
     const [mail] = await mailsTo(ana.id);
     const subjects = adminMfaMails({ signInUrl: 'https://admin.example.com' });
@@ -117,7 +117,7 @@ describe('an authenticator app', () => {
     expect(codes[0]?.hashParameters).toMatch(/^\$argon2id\$/);
   });
 
-  test('makes the session that enrolls it one of two factors, also when it is refreshed', async () => {
+  test('makes the session that enrolls it a two-factor session, also after a refresh', async () => {
     const ana = await auth.addUser();
     const started = await person.login(ana);
     const token = ok(started).access_token;
@@ -127,7 +127,7 @@ describe('an authenticator app', () => {
     expect(provedIn(refreshed.access_token)).toEqual({ amr: ['pwd', 'otp', 'mfa'], acr: aal2 });
   });
 
-  test('there are twenty at most', async () => {
+  test('can be one of at most twenty factors', async () => {
     const { id, token, app } = await withApp();
     const copy = (count: number) =>
       auth.db.transaction('system', (tx) =>
@@ -143,7 +143,7 @@ describe('an authenticator app', () => {
     expect(await auth.db.transaction('system', (tx) => tx.countBy(UserMfaFactor, { userId: id }))).toBe(20);
   });
 
-  test('is not enrolled by a wrong code, twice, or by somebody else', async () => {
+  test('is not enrolled by a wrong code, twice, or by another user', async () => {
     const [ana, bob] = [await auth.addUser(), await auth.addUser()];
     const [token, other] = [await person.session(ana), await person.session(bob)];
     const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(token)));
@@ -159,7 +159,7 @@ describe('an authenticator app', () => {
 });
 
 describe('a sign-in with a second factor', () => {
-  test('asks for it and starts no session before', async () => {
+  test('asks for the factor, and starts no session before', async () => {
     const ana = await withApp();
     const before = await auth.db.transaction('system', (tx) => tx.countBy(UserSession, { userId: ana.id }));
     const asked = await person.login(ana);
@@ -192,7 +192,7 @@ describe('a sign-in with a second factor', () => {
     });
   });
 
-  test('is asked for after a right password only: a wrong one is refused as ever', async () => {
+  test('asks for the factor after a right password only; a wrong one is refused as usual', async () => {
     const ana = await withApp();
     const wrong = await auth.post('/login', { email: ana.email, password: 'another tractor 20' });
     const nobody = await auth.post('/login', { email: 'nobody@example.com', password: 'another tractor 20' });
@@ -201,7 +201,7 @@ describe('a sign-in with a second factor', () => {
     expect(wrong.statusCode).toBe(401);
   });
 
-  test('goes on to the choice of an application, which keeps what was proved', async () => {
+  test('continues with the choice of an application, which keeps both proofs', async () => {
     const ana = await auth.addUser({ accounts: [2] });
     const first = ok(await person.login(ana));
     const [chosen] = first.applications;
@@ -215,7 +215,7 @@ describe('a sign-in with a second factor', () => {
     expect(refusalOf(await select(answered.selection_token))).toEqual([401, null]);
   });
 
-  test('keeps the application that was asked for at first', async () => {
+  test('keeps the application that was requested first', async () => {
     const ana = await auth.addUser({ accounts: [2] });
     const [, wanted] = ana.accounts[0]?.applications ?? [];
     const token = ok(await person.login(ana, { application_id: wanted?.id })).access_token;
@@ -224,7 +224,7 @@ describe('a sign-in with a second factor', () => {
     expect(ok(await person.answer('totp', challenge, app.code())).application.id).toBe(wanted?.id);
   });
 
-  test('takes a code once, whoever shows it, also at the same moment', async () => {
+  test('accepts a code once, from anybody, also at the same moment', async () => {
     const ana = await withApp();
     const code = ana.app.code();
     const tokens = await Promise.all([1, 2, 3].map(() => person.challenge(ana)));
@@ -236,7 +236,7 @@ describe('a sign-in with a second factor', () => {
     ok(await person.answer('totp', open, ana.app.code()));
   });
 
-  test('answers a challenge once', async () => {
+  test('accepts one answer to a challenge', async () => {
     const ana = await withApp();
     const token = await person.challenge(ana);
     const codes = ana.app.recovery_codes as string[];
@@ -248,7 +248,7 @@ describe('a sign-in with a second factor', () => {
     ]);
   });
 
-  test('takes a recovery code of before, which is SHA-256, once', async () => {
+  test('accepts an old recovery code, hashed with SHA-256, once', async () => {
     const ana = await withApp();
     const [code] = ana.app.recovery_codes as [string];
     await auth.db.transaction('system', async (tx) => {
@@ -261,7 +261,7 @@ describe('a sign-in with a second factor', () => {
     expect(refusalOf(await answer())).toEqual([401, 'mfa.code_invalid']);
   });
 
-  test('takes a recovery code once, however it is typed, and tells by mail', async () => {
+  test('accepts a recovery code once, however it is typed, and mails a notice', async () => {
     const ana = await withApp();
     const [code] = ana.app.recovery_codes as [string];
     const typed = code.toLowerCase().replaceAll('-', ' ');
@@ -283,7 +283,7 @@ describe('a sign-in with a second factor', () => {
     expect(await mailsTo(ana.id)).toHaveLength(2);
   });
 
-  test('a code of one person is none of another', async () => {
+  test('accepts no code of another person', async () => {
     const [ana, bob] = [await withApp(), await withApp()];
     const token = await person.challenge(ana);
     expect(refusalOf(await person.answer('totp', token, bob.app.code()))).toEqual([401, 'mfa.code_invalid']);
@@ -309,7 +309,7 @@ describe('a sign-in with a second factor', () => {
     expect(ok(await person.login({ ...ana, password })).outcome).toBe('mfa_required');
   });
 
-  test('is refused to pages of other sites', async () => {
+  test('refuses pages of other sites', async () => {
     const ana = await withApp();
     const token = await person.challenge(ana);
     const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
@@ -317,7 +317,7 @@ describe('a sign-in with a second factor', () => {
   });
 });
 
-describe('what changes factors', () => {
+describe('changing factors', () => {
   test('needs a sign-in of the last ten minutes', async () => {
     const ana = await auth.addUser();
     const started = await person.login(ana);
@@ -329,7 +329,7 @@ describe('what changes factors', () => {
     }
   });
 
-  test('needs the second factor of whoever has one: an earlier session of the password alone adds and removes none', async () => {
+  test('needs the second factor of a user who has one: an older session of the password alone changes none', async () => {
     const ana = await auth.addUser();
     const thief = await person.session(ana);
     const begun = ok(await auth.post('/mfa/totp/enroll', undefined, bearer(thief)));
@@ -343,7 +343,7 @@ describe('what changes factors', () => {
     expect(ok(await auth.get('/mfa/factors', bearer(thief))).factors).toHaveLength(1);
   });
 
-  test('says what it has answered once more, by its Idempotency-Key, to no session that could not have it', async () => {
+  test('repeats its answer for an Idempotency-Key, but only to the session that may have it', async () => {
     const ana = await auth.addUser();
     const thief = await person.session(ana);
     const token = await person.session(ana);
@@ -355,7 +355,7 @@ describe('what changes factors', () => {
     expect(ok(await renew(token), 201)).toEqual(codes);
   });
 
-  test('of two sessions that enroll a first factor at the same moment one does', async () => {
+  test('adds one factor, if two sessions enroll a first one at the same moment', async () => {
     const ana = await auth.addUser();
     const tokens = await Promise.all([person.session(ana), person.session(ana)]);
     const begun = [];
@@ -372,7 +372,7 @@ describe('what changes factors', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([201, 403]);
   });
 
-  test('a removed factor is asked for no more; with the last one go the recovery codes', async () => {
+  test('removes a factor from sign-ins, and with the last one the recovery codes', async () => {
     const ana = await withApp();
     const { access_token: token } = ok(await person.answer('totp', await person.challenge(ana), ana.app.code()));
     expect((await auth.delete(`/mfa/factors/${ana.app.factor.id}`, bearer(token))).statusCode).toBe(204);
@@ -391,7 +391,7 @@ describe('what changes factors', () => {
     ]);
   });
 
-  test('a factor is called otherwise; nobody else sees or changes it', async () => {
+  test('renames a factor; nobody else sees or changes it', async () => {
     const [ana, bob] = [await withApp(), await withApp()];
     const rename = (token: string, label: string) =>
       auth.app.inject({
@@ -410,7 +410,7 @@ describe('what changes factors', () => {
     ]);
   });
 
-  test('new recovery codes make the ones before void', async () => {
+  test('renews recovery codes, and makes the old ones void', async () => {
     const ana = await withApp();
     const [old] = ana.app.recovery_codes as [string];
     const { recovery_codes: fresh } = ok(await auth.post('/mfa/recovery-codes', undefined, bearer(ana.token)), 201);
@@ -445,7 +445,7 @@ describe('nothing else is a way around the factor', () => {
     expect(refusalOf(await select(second))).toEqual([401, null]);
   });
 
-  test('a choice of the application that was proved by factors which are reset meanwhile starts no session', async () => {
+  test('a choice of the application whose factors were reset meanwhile starts no session', async () => {
     const ana = await auth.addUser({ accounts: [2] });
     const app = await person.enrollTotp((await auth.sessionOf(ana.id)).accessToken);
     const answered = ok(await person.answer('totp', await person.challenge(ana), app.code()));
@@ -458,7 +458,7 @@ describe('nothing else is a way around the factor', () => {
     expect(sessions).toBe(0);
   });
 
-  test('the link of a registration that was confirmed before starts no session', async () => {
+  test('the link of a registration that was confirmed already starts no session', async () => {
     const ana = await withApp();
     const browser = { ipAddress: null, userAgent: null };
     const [{ applications }] = ana.accounts as [(typeof ana.accounts)[number]];
@@ -471,7 +471,7 @@ describe('nothing else is a way around the factor', () => {
     await expect(confirmed).rejects.toMatchObject({ code: 'registration.link_invalid' });
   });
 
-  test('a session for a new account is as strong as the one that asked', async () => {
+  test('a session for a new account is as strong as the session that created it', async () => {
     const ana = await withApp();
     const { access_token: token } = ok(await person.answer('totp', await person.challenge(ana), ana.app.code()));
     const names = { account_name: 'Second', application_name: 'App' };
@@ -479,7 +479,7 @@ describe('nothing else is a way around the factor', () => {
     expect(provedIn(made.access_token)).toEqual({ amr: ['pwd', 'otp', 'mfa'], acr: aal2 });
   });
 
-  test('a sign-in by an identity provider is decided alike, but for one that asked for two factors itself', async () => {
+  test('a sign-in by an identity provider needs the factor too, unless the provider asked for two factors', async () => {
     const ana = await withApp();
     const [{ account }] = ana.accounts as [(typeof ana.accounts)[number]];
     const at = auth.now();

@@ -36,8 +36,8 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const asForm = (token: string, password: string, headers: Record<string, string> = {}) =>
   auth.post('/password/reset', new URLSearchParams({ token, password }).toString(), { ...form, ...headers });
 
-describe('forgot', () => {
-  test('the answer is the same for every address; only a known one is sent anything', async () => {
+describe('requesting a password link', () => {
+  test('gets the same answer for every address; only a known one gets a mail', async () => {
     const known = await auth.addUser();
     const answers = [];
     for (const email of [known.email.toUpperCase(), 'nobody@example.com']) {
@@ -53,7 +53,7 @@ describe('forgot', () => {
     expect(told).toMatchObject([{ actorType: 'anonymous', metadata: { purpose: 'reset' } }]);
   });
 
-  test('one mailbox is one administrator, however its domain is typed', async () => {
+  test('finds one administrator for one mailbox, however its domain is typed', async () => {
     const user = await auth.addUser();
     const name = `ana.${user.id}`;
     await auth.db.transaction('system', (tx) =>
@@ -66,7 +66,7 @@ describe('forgot', () => {
     expect(await auth.passwordTokenFor(user.id)).toEqual(expect.any(String));
   });
 
-  test('it costs as many statements and as long for an unknown address', async () => {
+  test('costs as many statements and as much time for an unknown address', async () => {
     const known = await auth.addUser();
     const forgot = async (email: string) => {
       expect((await auth.post('/password/forgot', { email })).statusCode).toBe(200);
@@ -87,7 +87,7 @@ describe('forgot', () => {
   );
 });
 
-describe('reset', () => {
+describe('setting a password by its link', () => {
   test('sets the password, ends every session, verifies the address, mails a notice, and works once', async () => {
     const user = await auth.addUser();
     await auth.db.transaction('system', (tx) => tx.update(User, { id: user.id }, { emailVerifiedAt: null }));
@@ -112,7 +112,7 @@ describe('reset', () => {
     );
   });
 
-  test('an older link is void once there is a newer one, and all are after a change', async () => {
+  test('does not work by an older link once there is a newer one, nor by any after a change', async () => {
     const user = await auth.addUser();
     const older = await tokenOf(user);
     const newer = await tokenOf(user);
@@ -128,7 +128,7 @@ describe('reset', () => {
     );
   });
 
-  test('two parallel resets with one link set one password', async () => {
+  test('twice in parallel with one link sets one password', async () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     const answers = await Promise.all(
@@ -137,7 +137,7 @@ describe('reset', () => {
     expect(answers.map(outcome).sort()).toEqual(['200 ok', '400 password.link_invalid']);
   });
 
-  test('a refused password leaves the link as it was', async () => {
+  test('with a refused password leaves the link valid', async () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     expect(outcome(await auth.post('/password/reset', { token, password: 'password1' }))).toBe('400 password.breached');
@@ -148,7 +148,7 @@ describe('reset', () => {
     expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('200 ok');
   });
 
-  test('an expired link is 400, as is one that nobody’s address got', async () => {
+  test('by an expired link is 400, as by one that was never issued', async () => {
     const own = await newAdminAuth();
     try {
       const user = await own.addUser();
@@ -210,7 +210,7 @@ describe('the page of the link', () => {
     expect((await signIn(user.email, next)).statusCode).toBe(200);
   });
 
-  test.each(['in sequence', 'at once'])('sent twice %s, says twice that the password is saved', async (how) => {
+  test.each(['in sequence', 'at once'])('sent twice %s, reports twice that the password is saved', async (how) => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     const send = () => asForm(token, next);
@@ -226,7 +226,7 @@ describe('the page of the link', () => {
     expect((await asForm(token, next)).statusCode).toBe(400);
   });
 
-  test('says what is wrong with a password, and keeps the link', async () => {
+  test('shows what is wrong with a password, and keeps the link', async () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     for (const [password, text] of [
@@ -245,7 +245,7 @@ describe('the page of the link', () => {
     expect((await asForm(token, next)).body).toContain('Your password is saved');
   });
 
-  test('a form that another site posts is 403 and changes nothing', async () => {
+  test('refuses a form that another site posts, with 403', async () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     for (const origin of ['https://evil.example', 'null']) {
@@ -264,7 +264,7 @@ test('a user without a password sets the first one with the link', async () => {
   expect((await signIn(user.email, next)).statusCode).toBe(200);
 });
 
-describe('change', () => {
+describe('changing the password', () => {
   const change = (token: string, current_password: string, new_password = next) =>
     auth.put('/password', { current_password, new_password }, bearer(token));
 
@@ -282,7 +282,7 @@ describe('change', () => {
     expect(await eventsAbout(user.id, 'auth.password_changed')).toHaveLength(1);
   });
 
-  test('a wrong current password is 400 and an event; a new one that is known or too short is 400', async () => {
+  test('with a wrong current password is 400 and an event; with a new one that is known or too short it is 400', async () => {
     const user = await auth.addUser();
     const token = (await signIn(user.email, user.password)).json().data.access_token;
     expect(outcome(await change(token, 'not the password'))).toBe('400 password.wrong');
@@ -296,7 +296,7 @@ describe('change', () => {
     expect((await signIn(user.email, user.password)).statusCode).toBe(200);
   });
 
-  test('a user without a password has none to change', async () => {
+  test('is refused to a user without one', async () => {
     const user = await auth.addUser({ password: null });
     const { accessToken } = await auth.sessionOf(user.id);
     expect(outcome(await change(accessToken, ''))).toBe('400 password.wrong');
@@ -305,7 +305,7 @@ describe('change', () => {
   test.each([
     ['the session that asks ends', 'update user_sessions set revoked_at = $2 where user_id = $1', '401 null'],
     ['the password is reset', 'update users set password_changed_at = $2 where id = $1', '400 password.wrong'],
-  ])('is refused where %s while the new password is hashed', async (_, meanwhile, refusal) => {
+  ])('is refused if %s while the new password is hashed', async (_, meanwhile, refusal) => {
     const user = await auth.addUser();
     const token = (await signIn(user.email, user.password)).json().data.access_token;
     auth.pass(5);
@@ -322,7 +322,7 @@ describe('change', () => {
 });
 
 describe('a sign-in that races a reset', () => {
-  test('leaves no session that proved the old password', async () => {
+  test('leaves no session of the old password', async () => {
     for (let i = 0; i < 4; i++) {
       const user = await auth.addUser();
       const token = await tokenOf(user);
@@ -338,7 +338,7 @@ describe('a sign-in that races a reset', () => {
     }
   });
 
-  test('between its verification and its session, it is refused', async () => {
+  test('is refused between the verification and its session', async () => {
     const user = await auth.addUser();
     const start = auth.users.sessions.start({
       userId: user.id,
@@ -355,7 +355,7 @@ describe('a sign-in that races a reset', () => {
     await expect(start).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   });
 
-  test('a choice of application that was put before it is void', async () => {
+  test('has no further choice of application', async () => {
     const user = await auth.addUser({ accounts: [2] });
     const { selection_token, applications } = (await signIn(user.email, user.password)).json().data;
     auth.pass(5);
@@ -372,7 +372,7 @@ describe('limits', () => {
   });
   afterAll(() => limited.close());
 
-  test('forgot: five an hour from one address of the network', async () => {
+  test('a network address may request five links an hour', async () => {
     for (let i = 0; i < 5; i++) {
       const answer = await limited.post('/password/forgot', { email: `a${i}@example.com` }, from('203.0.113.1'));
       expect(answer.statusCode).toBe(200);
@@ -381,7 +381,7 @@ describe('limits', () => {
     expect(outcome(refused)).toBe('429 rate_limit.exceeded');
   });
 
-  test('forgot: three an hour for one email address, known or not, however it is written', async () => {
+  test('an email address gets three links an hour, known or not, however it is written', async () => {
     const { email } = await limited.addUser();
     for (const [n, address] of [email, 'stranger@example.com'].entries()) {
       for (let i = 0; i < 3; i++) {
@@ -394,7 +394,7 @@ describe('limits', () => {
     }
   });
 
-  test('reset: twenty an hour', async () => {
+  test('a network address may reset twenty passwords an hour', async () => {
     const body = { token: 'A'.repeat(43), password: next };
     for (let i = 0; i < 20; i++) {
       expect((await limited.post('/password/reset', body, from('203.0.113.30'))).statusCode).toBe(400);
@@ -402,7 +402,7 @@ describe('limits', () => {
     expect((await limited.post('/password/reset', body, from('203.0.113.30'))).statusCode).toBe(429);
   });
 
-  test('change: ten wrong guesses a quarter of an hour, even at once; right ones do not count', async () => {
+  test('ten wrong guesses at a change in a quarter of an hour are accepted, even at once; right ones do not count', async () => {
     const user = await limited.addUser();
     const { accessToken } = await limited.sessionOf(user.id);
     const change = (current_password: string, new_password: string) =>
@@ -419,7 +419,7 @@ describe('limits', () => {
     expect(refused.headers.ratelimit).toBe(`"admin-password-change";r=0;t=${refused.headers['retry-after']}`);
   });
 
-  test('change: fifty wrong guesses a day, which are none at sign-in; a link to a new password forgets them', async () => {
+  test('fifty wrong guesses at a change in a day are accepted, separate from sign-in; a link to a new password resets the count', async () => {
     const user = await limited.addUser();
     const change = async (current_password: string, session?: { accessToken: string }) => {
       const { accessToken } = session ?? (await limited.sessionOf(user.id));

@@ -122,7 +122,7 @@ test('every path asks the breach list once and hashes once', async () => {
   }
 });
 
-test('what a page of another site has a browser send is refused, and leaves no cookie in it', async () => {
+test('a request that another site’s page makes a browser send is refused, and sets no cookie', async () => {
   const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
   for (const headers of foreign) {
     const body = request();

@@ -27,7 +27,7 @@ describe('cookies', () => {
   const attributes = (answer: Awaited<ReturnType<AdminAuth['post']>>) =>
     ([] as string[]).concat(answer.headers['set-cookie'] ?? []).map((cookie) => cookie.replace(/=[\w-]{43};/, '=…;'));
 
-  test('over http: the refresh token is for the server alone, the marker for scripts', async () => {
+  test('over http keep the refresh token from scripts, and show them the marker', async () => {
     const { answer } = await signedIn();
     expect(attributes(answer)).toEqual([
       'admin_refresh=…; Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict',
@@ -35,7 +35,7 @@ describe('cookies', () => {
     ]);
   });
 
-  test('over https: bound to the host and to TLS', async () => {
+  test('over https are bound to the host and to TLS', async () => {
     const secure = await newAdminAuth({ baseUrl: 'https://id.example.com' });
     try {
       const user = await secure.addUser();
@@ -70,7 +70,7 @@ describe('cookies', () => {
 });
 
 describe('refresh', () => {
-  test('answers a new access token of the same session and replaces the cookie', async () => {
+  test('returns a new access token of the same session and replaces the cookie', async () => {
     const { answer, token, user } = await signedIn();
     const refreshed = await auth.post('/refresh', undefined, cookieHeader(answer));
     expect(refreshed.statusCode).toBe(200);
@@ -87,7 +87,7 @@ describe('refresh', () => {
     expect((await auth.post('/refresh', undefined, cookieHeader(refreshed))).statusCode).toBe(200);
   });
 
-  test('at the same time from several tabs succeeds for all, with one successor', () =>
+  test('from several tabs at once succeeds for all, with one successor', () =>
     auth.whileTimeStands(async () => {
       const { cookie } = await signedIn();
       const answers = await Promise.all(Array.from({ length: 5 }, () => auth.post('/refresh', undefined, cookie)));
@@ -145,7 +145,7 @@ describe('refresh', () => {
     }
   });
 
-  test('is refused once the user is gone', async () => {
+  test('is refused once the user is deleted', async () => {
     const { cookie, user, token } = await signedIn();
     await auth.db.transaction('system', (tx) => tx.delete(User, { id: user.id }));
     expect((await auth.post('/refresh', undefined, cookie)).statusCode).toBe(401);
@@ -177,7 +177,7 @@ describe('a foreign Origin', () => {
     expect((await auth.post('/refresh', undefined, cookie)).statusCode).toBe(200);
   });
 
-  test('is none where it is our own', async () => {
+  test('does not include our own', async () => {
     const { cookie } = await signedIn();
     const own = { ...cookie, origin: auth.baseUrl, 'sec-fetch-site': 'same-origin' };
     expect((await auth.post('/refresh', undefined, own)).statusCode).toBe(200);
@@ -185,7 +185,7 @@ describe('a foreign Origin', () => {
 });
 
 describe('logout', () => {
-  test('revokes the session of the cookie at once, and once more is no error', async () => {
+  test('revokes the session of the cookie at once; a second time is no error', async () => {
     const { cookie, token, user } = await signedIn();
     const answer = await auth.post('/logout', undefined, cookie);
     expect(answer.statusCode).toBe(204);
@@ -202,7 +202,7 @@ describe('logout', () => {
     expect(await eventsOf(decodeJwt(token).sid)).toMatchObject([told]);
   });
 
-  test('works with the access token alone, and with a cookie that was replaced', async () => {
+  test('works with the access token alone, and with a replaced cookie', async () => {
     const one = await signedIn();
     expect((await auth.post('/logout', undefined, bearer(one.token))).statusCode).toBe(204);
     expect((await auth.get('/me', bearer(one.token))).statusCode).toBe(401);
@@ -214,7 +214,7 @@ describe('logout', () => {
 });
 
 describe('sessions', () => {
-  test('are listed with the current one flagged, by their last use where that is asked', async () => {
+  test('are listed with the current one flagged, sorted by last use if asked', async () => {
     const user = await auth.addUser();
     const credentials = { email: user.email, password: user.password };
     const first = await auth.post('/login', credentials, { 'user-agent': 'Firefox', 'x-forwarded-for': '203.0.113.7' });
@@ -260,7 +260,7 @@ describe('sessions', () => {
     expect(items).toHaveLength(2);
   });
 
-  test('revoked ones stop working at once, tokens and cookie', async () => {
+  test('stop working at once when revoked, tokens and cookie', async () => {
     const { user, token, cookie } = await signedIn();
     const other = await again(user);
     const sid = decodeJwt(token).sid as string;
@@ -279,7 +279,7 @@ describe('sessions', () => {
     expect(cookieOf(self).value).toBe('');
   });
 
-  test('of others are 404, as unknown ones, and as what is no id', async () => {
+  test('of others are 404, like unknown ones and invalid ids', async () => {
     const [ana, ben] = [await signedIn(), await signedIn()];
     const theirs = decodeJwt(ben.token).sid as string;
     const answer = await auth.delete(`/sessions/${theirs}`, bearer(ana.token));
@@ -294,7 +294,7 @@ describe('sessions', () => {
   });
 });
 
-test('me answers the user, the accounts with roles, and the binding', async () => {
+test('/me returns the user, the accounts with roles, and the session’s binding', async () => {
   const { user, token } = await signedIn();
   const account = user.accounts[0]?.account;
   const named = { id: account?.id, name: account?.name, slug: account?.slug };

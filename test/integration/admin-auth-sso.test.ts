@@ -40,7 +40,7 @@ async function place(overrides: Partial<SsoConnection> = {}) {
   return { accountId, domain, connection };
 }
 
-describe('a password that lets nobody in, at a domain with a provider', () => {
+describe('a wrong password at a domain with a provider', () => {
   const login = (email: string, more: object = {}) => auth.post('/login', { email, password: 'wrong horse', ...more });
   /** Creates a User with an address at the domain. */
   async function userAt(domain: string, hasPassword = true) {
@@ -50,7 +50,7 @@ describe('a password that lets nobody in, at a domain with a provider', () => {
     return { ...user, email };
   }
 
-  test('is answered with the way to it, the same whether or not anybody has the address', async () => {
+  test('is answered with the way to the provider, whether or not the address is known', async () => {
     const { domain } = await place();
     const [known, without] = [await userAt(domain), await userAt(domain, false)];
     const application_id = uuidv7();
@@ -71,7 +71,7 @@ describe('a password that lets nobody in, at a domain with a provider', () => {
     expect(onward.json().redirect_to).toMatch(/^https:\/\/idp\.acme\.example\/sso\?/);
   });
 
-  test('is an event all the same, and the right one signs in', async () => {
+  test('is an event all the same, and the right password signs in', async () => {
     const { domain } = await place();
     const known = await userAt(domain);
     await login(known.email);
@@ -95,7 +95,7 @@ describe('a password that lets nobody in, at a domain with a provider', () => {
     );
   });
 
-  test('is 401 where the connection is off, the domain has lapsed, or it is another domain', async () => {
+  test('is 401 if the connection is disabled, the domain has lapsed, or it is another domain', async () => {
     const off = await place({ status: 'disabled' });
     const lapsed = await place();
     await system((tx) => tx.update(SsoDomain, { domain: lapsed.domain }, { status: 'lapsed' }));
@@ -185,7 +185,7 @@ describe('an administrator without a password', () => {
     return auth.post('/accounts/resume', undefined, bearer(login.json().data.access_token));
   }
 
-  test('is refused an account of their own, mailed a link to set a password, and has it after that', async () => {
+  test('cannot create an own account, gets a mail with a link to set a password, and then can', async () => {
     const ivo = await invited();
     const names = { account_name: 'Own', application_name: 'Shop' };
     const refused = await auth.post('/accounts', names, await byProvider(ivo));
@@ -207,7 +207,7 @@ describe('an administrator without a password', () => {
     expect(me.json().data.account.id).toBe(ivo.accountId);
   });
 
-  test('registering with their address is answered as ever, and mails the link to set one', async () => {
+  test('gets that mail too when their address is registered, which is answered as usual', async () => {
     const ivo = await invited();
     const body = { password, first_name: 'A', last_name: 'B', account_name: 'Wish', application_name: 'Shop' };
     const [theirs, unknown] = [

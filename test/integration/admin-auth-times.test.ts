@@ -42,7 +42,7 @@ const timeIn = (token: string) => decodeJwt(token).auth_time;
 const beginApp = (token: string) => auth.post('/mfa/totp/enroll', undefined, bearer(token));
 const refused = [403, 'auth.reauthentication_required'];
 
-test('a second factor makes a proof of hours ago none of now', async () => {
+test('a second factor does not make hours-old authentication recent', async () => {
   const ana = await auth.addUser();
   const app = await person.enrollTotp(await person.session(ana));
   const { arrived, authTime } = await byProvider(ana);
@@ -52,7 +52,7 @@ test('a second factor makes a proof of hours ago none of now', async () => {
   expect(refusalOf(await beginApp(access_token))).toEqual(refused);
 });
 
-test('choosing an application keeps the time of the sign-in at the provider', async () => {
+test('choosing an application keeps the time of the authentication at the provider', async () => {
   const ana = await auth.addUser({ accounts: [2] });
   const { arrived, authTime } = await byProvider(ana);
   if (arrived.outcome !== 'application_selection_required') throw new Error(`no choice, but ${arrived.outcome}`);
@@ -62,7 +62,7 @@ test('choosing an application keeps the time of the sign-in at the provider', as
   expect(refusalOf(await beginApp(access_token))).toEqual(refused);
 });
 
-test('creating an account and a refresh keep the time of the sign-in at the provider', async () => {
+test('creating an account and a refresh keep the time of the authentication at the provider', async () => {
   const ana = await auth.addUser();
   const { arrived, authTime } = await byProvider(ana);
   if (!('accessToken' in arrived)) throw new Error(`not signed in, but ${arrived.outcome}`);

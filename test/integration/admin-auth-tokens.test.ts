@@ -29,7 +29,7 @@ afterAll(() => auth.close());
 
 const me = (token: string) => auth.get('/me', bearer(token));
 
-test('the claims below are those of a good token', async () => {
+test('a valid token has the claims from which the invalid ones below are made', async () => {
   expect((await me(await auth.keys.sign(claims, { typ: 'at+jwt' }))).statusCode).toBe(200);
 });
 
@@ -152,7 +152,7 @@ describe('the Portal’s principal', () => {
     });
   });
 
-  test('is nobody in other accounts, and finds only what is in the own one', async () => {
+  test('does not exist in other accounts, and finds only what is in its own', async () => {
     const [ana, ben] = [await auth.addUser(), await auth.addUser()];
     const token = (await auth.post('/login', { email: ana.email, password: ana.password })).json().data.access_token;
     const [own, other] = [ana.accounts[0], ben.accounts[0]];

@@ -41,7 +41,7 @@ const asForm = (token: string, headers: Record<string, string> = {}, at = auth) 
 const statusOf = async (email: string, at = auth) =>
   (await at.db.transaction('system', (tx) => tx.findOneBy(PendingRegistration, { email })))?.status;
 
-test('opening the link shows what it would create, as often as anybody likes, and consumes nothing', async () => {
+test('opening the link shows what it would create, any number of times, and consumes nothing', async () => {
   const person = await registered(auth, { account_name: 'Acme <b>& Co</b>' });
   for (let i = 0; i < 3; i++) {
     const page = await auth.get(`/verify-email?token=${person.token}&utm_source=mail`, person.cookies);
@@ -83,7 +83,7 @@ test('the page’s button creates the account and signs its owner in', async () 
   expect(login.json().data.outcome).toBe('authenticated');
 });
 
-test('JSON is answered like the creation of an account', async () => {
+test('JSON gets the answer of an account’s creation', async () => {
   const person = await registered();
   const answer = await auth.post('/verify-email', { token: person.token }, person.cookies);
   expect(answer.statusCode).toBe(201);
@@ -144,7 +144,7 @@ describe('a link that is', () => {
     }
   });
 
-  test('expired is 400 too, whatever the worker has noticed', async () => {
+  test('expired is 400 too, whether or not the worker has noticed', async () => {
     const own = await newAdminAuth();
     try {
       const person = await registered(own);
@@ -194,7 +194,7 @@ test('a form that another site posts is 403, consumes nothing and starts no sess
   expect(await statusOf(person.email)).toBe('pending');
 });
 
-test('while the process cannot answer it is 503 with Retry-After, and the link stays good', async () => {
+test('while the process cannot answer, the link gets 503 with Retry-After, and stays valid', async () => {
   let away = true;
   const own: AdminAuth = await newAdminAuth({
     confirmRegistration: async ({ pendingRegistrationId }) => {
@@ -230,7 +230,7 @@ describe('a form that is sent twice', () => {
       return page;
     };
 
-  test('says twice that the account is ready, and starts one session', async () => {
+  test('reports twice that the account is ready, and starts one session', async () => {
     const person = await registered();
     const page = await auth.get(`/verify-email?token=${person.token}`, person.cookies);
     expect(page.body).toContain('let isSent = false'); // the script suppresses a second click
@@ -254,14 +254,14 @@ describe('a form that is sent twice', () => {
     expect((await asForm(person.token, person.cookies)).statusCode).toBe(400);
   });
 
-  test('is answered as the first time when both are sent in parallel', async () => {
+  test('gets the first answer also when both are sent in parallel', async () => {
     const person = await registered();
     const send = ready(person);
     const both = await Promise.all([send(person.cookies), send(person.cookies)]);
     expect(both.map(({ cookies }) => cookies.length).sort()).toEqual([0, 3]);
   });
 
-  test('and where the process refuses the second one because the first is at work, that is waited for', async () => {
+  test('waits for the first, if the process refuses the second because the first is at work', async () => {
     let isAtWork = false;
     let open = () => {};
     const gate = new Promise<void>((resolve) => {
@@ -292,7 +292,7 @@ describe('a form that is sent twice', () => {
   });
 });
 
-test('the link is opened again after an answer that came late: it asks for what it did before, and signs in once', async () => {
+test('a link that is opened again after a late answer asks for the same as before, and signs in once', async () => {
   let isLate = true;
   const own: AdminAuth = await newAdminAuth({
     confirmRegistration: async ({ pendingRegistrationId }) => {
@@ -327,7 +327,7 @@ test('the link is opened again after an answer that came late: it asks for what 
   }
 });
 
-test('pages speak the browser’s language, and else that of the registration', async () => {
+test('pages use the browser’s language, or else that of the registration', async () => {
   const { email, token: _, cookies: __, ...rest } = await registered();
   await auth.post('/register', { ...rest, email: `de-${email}` }, { 'accept-language': 'de' });
   const german = await auth.linkTokenFor(`de-${email}`);
@@ -359,7 +359,7 @@ describe('in any browser but the one that registered', () => {
     expect(await statusOf(person.email)).toBe('pending');
   });
 
-  test('the password of the registration confirms, of a program and of the page', async () => {
+  test('the password of the registration confirms, from a program and on the page', async () => {
     const [ana, ben] = [await registered(), await registered()];
     const { token, password } = ana;
     expect((await auth.post('/verify-email', { token, password })).statusCode).toBe(201);
@@ -375,7 +375,7 @@ describe('in any browser but the one that registered', () => {
     expect(page.body).toContain(ben.account_name);
   });
 
-  test('after ten wrong passwords the link is void, also where it was asked for, and no reminder is written', async () => {
+  test('ten wrong passwords make the link void, also where it was requested, and no reminder is sent', async () => {
     const person = await registered();
     const guess = (password: string) => auth.post('/verify-email', { token: person.token, password });
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => guess(`a guess ${i}`)));
@@ -397,7 +397,7 @@ describe('in any browser but the one that registered', () => {
     expect(await auth.db.transaction('system', (tx) => mails['registration-reminder'](tx, id))).toBeNull();
   });
 
-  test('the right password may come as often as it takes while the process cannot answer', async () => {
+  test('the right password may be sent any number of times while the process cannot answer', async () => {
     let away = true;
     const own: AdminAuth = await newAdminAuth({
       confirmRegistration: async ({ pendingRegistrationId: id }) => {
@@ -417,7 +417,7 @@ describe('in any browser but the one that registered', () => {
     }
   });
 
-  test('one that a version without cookies took in asks for the password, too', async () => {
+  test('a registration that a version without cookies accepted asks for the password, too', async () => {
     const person = await registered();
     await auth.db.transaction('system', (tx) =>
       tx.update(PendingRegistration, { email: person.email }, { browserHash: null }),
@@ -430,7 +430,7 @@ describe('in any browser but the one that registered', () => {
     expect((await auth.post('/verify-email', { token, password }, cookies)).statusCode).toBe(201);
   });
 
-  test('a link that is used asks for no password and tells of none', async () => {
+  test('a used link asks for no password, and shows none', async () => {
     const { token, password, cookies } = await registered();
     expect((await auth.post('/verify-email', { token }, cookies)).statusCode).toBe(201);
     for (const body of [{ token }, { token, password }, { token, password: 'something else' }]) {
@@ -439,7 +439,7 @@ describe('in any browser but the one that registered', () => {
   });
 });
 
-describe('somebody who registers with a stranger’s address', () => {
+describe('a person who registers with a stranger’s address', () => {
   const mine = { password: 'the owner’s own evening 33' };
   /** Invites a person to a company. @returns the token of the mailed link */
   async function invited(email: string): Promise<string> {
@@ -494,7 +494,7 @@ describe('somebody who registers with a stranger’s address', () => {
   const discardOf = (resourceId: string) =>
     auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId, action: 'auth.registration_discarded' }));
 
-  test('has nothing of the click of its owner, and no password where the owner is invited later', async () => {
+  test('gets nothing from the owner’s click, and has no password there when the owner is invited later', async () => {
     const attacker = await registered();
     const clicked = await auth.post('/verify-email', { token: attacker.token });
     expect(refusal(clicked)).toEqual([400, 'registration.password_required']);
@@ -536,7 +536,7 @@ describe('somebody who registers with a stranger’s address', () => {
     },
   );
 
-  test('is declined by the owner: that registration alone ends, with what was entered and its process', async () => {
+  test('is declined by the owner: that registration alone ends, with its data and process', async () => {
     const { email, owner, attacker } = await both('after');
     const page = await auth.post('/verify-email/decline', `token=${attacker.token}`, form);
     expect(page.statusCode).toBe(200);

@@ -19,7 +19,7 @@ async function place() {
   return { account, read, change };
 }
 
-test('origins are taken as browsers send them', async () => {
+test('origins are accepted as browsers send them', async () => {
   const { read, change } = await place();
   const sent = ['https://a.example', 'http://localhost:3000', 'https://xn--mnchen-3ya.example', 'http://[::1]:8080'];
   expect(outcomeOf(await change(sent))).toBe('200');
@@ -45,7 +45,7 @@ test.each([
   expect((await read()).allowed_origins).toEqual([]);
 });
 
-test('what was stored in another spelling may be sent back, and stays while others come and go', async () => {
+test('an origin that was stored in another spelling may be sent back, and stays while others change', async () => {
   const { account, read, change } = await place();
   const text = `update environment_settings set allowed_origins = '{https://B.example}' where environment_id = $1 returning 1`;
   expect(await rowsOf(api, text, [account.scope.environmentId])).toHaveLength(1);

@@ -39,7 +39,7 @@ const rootId = async () =>
     ])
   )[0]?.id;
 
-test('a change is a row with who, what, where, how it ended and the id of its request', async () => {
+test('a change is a row with who, what, where, its outcome and its request id', async () => {
   const requestId = randomUUID();
   const node = await newNode('Depot', key, requestId);
   const { items, pagination } = await get(`/audit-logs?resource_id=${node.id}`);
@@ -69,7 +69,7 @@ test('a change is a row with who, what, where, how it ended and the id of its re
   expect(pagination).toMatchObject({ item_count: 1, page_count: 1 });
 });
 
-test('ids of actors and resources are found in upper case, too, and in exports', async () => {
+test('ids of actors and resources are found in upper case, too, also in exports', async () => {
   const { id } = await newNode('Upper case');
   const [{ actor_id }] = (await get(`/audit-logs?resource_id=${id}`)).items;
   const query = `resource_id=${id.toUpperCase()}&actor_id=${actor_id.toUpperCase()}`;
@@ -80,7 +80,7 @@ test('ids of actors and resources are found in upper case, too, and in exports',
   expect((await get('/audit-logs?resource_id=listroles')).items).toEqual([]); // not a UUID: matched as written
 });
 
-test('what was deleted keeps its name; a person has the one they have now, and none once erased', async () => {
+test('deleted objects keep their names; a person has the present name, and none once erased', async () => {
   const node = await newNode('Old yard');
   const { headers } = await send(api.app, 200, { url: `/api/v1/nodes/${node.id}`, headers: key });
   const ifMatch = { ...key, 'if-match': headers.etag as string };
@@ -103,7 +103,7 @@ test('what was deleted keeps its name; a person has the one they have now, and n
   expect(await labels()).toEqual([null]);
 });
 
-test('what happened in an organization has the name that it had then, also once it is deleted', async () => {
+test('a row of an organization has the name that it had then, also after its deletion', async () => {
   const call = async (
     status: number,
     method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
@@ -205,7 +205,7 @@ test('each filter narrows exactly, alone and together, settled or not', async ()
   expect(await ask()).toEqual(counts);
 });
 
-test('bad input is 400, whoever has no credential 401, without the right 403', async () => {
+test('bad input is 400, a missing credential 401, a missing permission 403', async () => {
   for (const query of [
     'take=0',
     'outcome=odd',
@@ -266,7 +266,7 @@ describe('a single row', () => {
     );
   });
 
-  test('is not found by whichever cause, and nothing tells them apart', async () => {
+  test('is 404 for every cause, and the answers do not differ', async () => {
     const stranger = await newAccount(api);
     const [foreign] = await writeEvents(api, stranger, 1, { identity_visible: 'true' });
     const [offSurface] = await writeEvents(api, account, 1);
@@ -306,7 +306,7 @@ beforeAll(() => {
 afterAll(() => jest.restoreAllMocks());
 
 describe('administrators', () => {
-  test('see the account as a whole, and apart what concerns end users', async () => {
+  test('see the account’s rows, and separately those of end users', async () => {
     const fresh = await newAccount(api);
     const call = callsOf(api, fresh.accountSlug, await fresh.as('viewer'));
     const before = (await call('GET', '/audit-log')).json().pagination.item_count;
@@ -323,7 +323,7 @@ describe('administrators', () => {
     expect((await strangers('GET', '/audit-log')).statusCode).toBe(404);
   });
 
-  test('with limits see what happened in their part and nothing besides', async () => {
+  test('with limits see the rows of their part and nothing else', async () => {
     const fresh = await newAccount(api);
     const { scope, productionScope } = fresh;
     const [inProduction] = await writeEvents(api, fresh, 1, { environment_id: `'${productionScope.environmentId}'` });
@@ -390,7 +390,7 @@ describe('administrators', () => {
 });
 
 describe('an export', () => {
-  test('has every row there is when it begins, as JSON or CSV, and is a row itself', async () => {
+  test('has every row that exists when it begins, as JSON or CSV, and is a row itself', async () => {
     const fresh = await newAccount(api);
     const headers = await fresh.apiKey();
     await writeEvents(api, fresh, 1_203, { metadata: `jsonb_build_object('text', 'a "quoted", line' || i)` });
@@ -433,7 +433,7 @@ describe('an export', () => {
     for (const start of starts) expect(body).toContain(`'${start}cmd`);
   });
 
-  test('loses and repeats nothing while others write, and leaves out what came later', async () => {
+  test('loses and repeats nothing while others write, and omits later rows', async () => {
     const fresh = await newAccount(api);
     const place = { accountId: fresh.scope.accountId, surface: 'all', reach: null } as const;
     const wanted = await writeEvents(api, fresh, 1_500);
@@ -447,7 +447,7 @@ describe('an export', () => {
     expect(ids).toEqual(wanted);
   });
 
-  test('of which only the head is asked for reads no further than its first rows', async () => {
+  test('reads no further than its first rows if only the headers are requested', async () => {
     const fresh = await newAccount(api);
     const headers = await fresh.apiKey();
     await writeEvents(api, fresh, 3_000);

@@ -74,7 +74,7 @@ const list = async (query: string) =>
     pagination: { item_count: number; page_count: number };
   };
 
-test('every page is its part of the whole, in either order, filtered or not', async () => {
+test('every page is the right part of the whole, in either order, filtered or not', async () => {
   const info = all.filter(({ severity }) => severity === 'info');
   const asked: [string, { id: string }[]][] = [
     ['', all],
@@ -117,7 +117,7 @@ async function tablesRead({ text, values }: (typeof statements)[number]): Promis
   return [...tables].filter((name) => name.startsWith('events')).sort();
 }
 
-test('a page reads the month that it is in, and a total only what is not settled', async () => {
+test('a page reads only its months, and a total only what is not settled', async () => {
   const pages = Math.ceil(all.length / 20);
   const read: string[][] = [];
   for (const page of [Math.floor(pages / 2), pages]) {
@@ -149,7 +149,7 @@ test('a page reads the month that it is in, and a total only what is not settled
   for (const table of await tablesRead(totals!)) expect(months.map((month) => `events_${month}`)).not.toContain(table);
 });
 
-test('a row is looked for in the month that its id tells', async () => {
+test('a row is looked up in the month of its id', async () => {
   const [{ id } = { id: '' }] = (await list('')).items.slice(-1);
   statements.length = 0;
   await send(api.app, 404, { url: `/api/v1/audit-logs/${'019b76da-a800-7000-8000-000000000000'}`, headers: key });

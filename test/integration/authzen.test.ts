@@ -71,7 +71,7 @@ test.each([
   expect((await post('/access/v1/evaluation', 200, payload)).json()).toEqual({ decision, context: { reason } });
 });
 
-test('several at once take what they leave out from the request, and stop where they are told to', async () => {
+test('evaluations inherit from the request what they omit, and stop where told', async () => {
   const evaluations = [{ resource: node(room) }, { subject: subject(ben) }, { action: { name: 'door.lock' } }];
   const request = { subject: subject(ana), action: open, resource: node(house), evaluations };
   const decisions = async (options?: object) =>
@@ -85,7 +85,7 @@ test('several at once take what they leave out from the request, and stop where 
   await post('/access/v1/evaluations', 400, { ...request, options: { evaluations_semantic: 'guess' } });
 });
 
-test('of several, what is no question is denied, and keeps no other from being answered', async () => {
+test('an invalid evaluation is denied, and does not prevent the others', async () => {
   const good = { subject: subject(ana), action: open, resource: node(room) };
   const { resource: _, ...placeless } = good;
   const bad = [
@@ -126,14 +126,14 @@ test('of several, what is no question is denied, and keeps no other from being a
   await post('/access/v1/evaluations', 400, { evaluations: Array.from({ length: 1001 }, () => good) });
 });
 
-test('without evaluations it is answered like a single one', async () => {
+test('a request without evaluations is answered like a single one', async () => {
   const request = { subject: subject(ana), action: open, resource: node(house) };
   expect(await evaluate(request)).toEqual({ decision: true, context: { reason: 'granted' } });
   const { error } = (await post('/access/v1/evaluations', 400, { subject: subject(ana), action: open })).json();
   expect(error.details).toMatchObject([{ field: 'resource', code: 'required' }]);
 });
 
-test('searches answer who, where and what, in pages', async () => {
+test('searches return subjects, resources and actions, in pages', async () => {
   const who = { subject: { type: 'identity' }, action: open, resource: node(room) };
   const found = (await post('/access/v1/search/subject', 200, who)).json();
   expect(found).toEqual({ results: [subject(ana)], page: { next_token: '' } });
@@ -166,13 +166,13 @@ test('a search for environments finds this one, by its root', async () => {
   expect((await found(cara, { token })).results).toEqual([]); // there is no second page
 });
 
-test('asks for the right to evaluate, like the Public API', async () => {
+test('callers need the permission to evaluate, as on the Public API', async () => {
   const payload = { subject: subject(ana), action: open, resource: node(room) };
   await post('/access/v1/evaluation', 401, payload, {});
   await post('/access/v1/search/action', 403, payload, await account.apiKey(['identity.view']));
 });
 
-test('names a request as its caller does, and by an id of ours inside', async () => {
+test('a request keeps its caller’s id, and has an id of ours inside', async () => {
   const payload = { subject: subject(ana), action: open, resource: node(room) };
   const answered = async (
     id: string,
@@ -207,7 +207,7 @@ test('names a request as its caller does, and by an id of ours inside', async ()
   expect(denied).toEqual([{ correlation_id: expect.stringMatching(ours) }]);
 });
 
-test("knows nothing of another environment's", async () => {
+test('answers reveal nothing of another environment', async () => {
   const stranger = await (await newAccount(api)).apiKey();
   const payload = { subject: subject(ana), action: open, resource: node(room) };
   expect((await post('/access/v1/evaluation', 200, payload, stranger)).json().decision).toBe(false);

@@ -437,7 +437,7 @@ function runsOf(route: Route, routes: readonly Route[]): number {
   return isTwin(route, routes) || needsTemporal.test(url) ? Math.ceil(runs / 4) : runs;
 }
 
-test('no input of any kind gives a 500, another shape of error, or a look inside; and nothing of it is logged', async () => {
+test('no input causes a 500, another form of error, or a leak; and none of it is logged', async () => {
   const problems: string[] = [];
   const answers = new Map<number, number>();
   const routes = await everyRoute();
@@ -508,7 +508,7 @@ test.each([
   },
 );
 
-describe('what would be kept otherwise than it was sent is refused before anything reads it', () => {
+describe('input that would not be stored as it was sent is refused before anything reads it', () => {
   /** Writes lone surrogates as a client does that escapes what is no whole character. */
   const raw = (fields: object) => JSON.stringify(fields).replaceAll('HALF', '\\ud800');
   const send = (method: 'POST' | 'PATCH', url: string, headers: object, payload: string, type = 'application/json') =>
@@ -539,7 +539,7 @@ describe('what would be kept otherwise than it was sent is refused before anythi
     expect([made.statusCode, made.json().data.description]).toEqual([201, '😀 \\ud800 \\u0000']);
   });
 
-  test('by OAuth and by its pages, each with errors of its own', async () => {
+  test('by OAuth and its pages, each with its own error', async () => {
     const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: 'HALF' };
     const token = await send('POST', '/oauth/token', {}, raw(fields));
     expect([token.statusCode, token.json().error]).toEqual([400, 'invalid_request']);
@@ -547,7 +547,7 @@ describe('what would be kept otherwise than it was sent is refused before anythi
     expect([page.statusCode, page.body]).toEqual([400, expect.stringContaining('</html>')]);
   });
 
-  test('a number that is more than a double can say', async () => {
+  test('a number beyond a double’s range', async () => {
     const key = await account.apiKey();
     const email = `${newMarked('big')}@example.com`;
     const { id } = (await send('POST', '/api/v1/identities', key, JSON.stringify({ email }))).json().data;
@@ -559,7 +559,7 @@ describe('what would be kept otherwise than it was sent is refused before anythi
     expect([largest.statusCode, largest.json().data.metadata]).toEqual([200, { n: Number.MAX_VALUE }]);
   });
 
-  test('URLs know no half characters: percent-decoding leaves what is none as it is', async () => {
+  test('percent-decoding leaves invalid characters in a URL as they are', async () => {
     const q = '%ED%A0%80';
     const answer = await api.app.inject({ url: `/api/v1/roles?q=${q}`, headers: await account.apiKey() });
     expect([answer.statusCode, answer.json().items]).toEqual([200, []]);
@@ -568,12 +568,12 @@ describe('what would be kept otherwise than it was sent is refused before anythi
   });
 });
 
-test('a path whose part is longer than any id is 404 in the envelope', async () => {
+test('a path with a part longer than any id is 404 in the envelope', async () => {
   const answer = await api.app.inject({ url: `/api/v1/api-keys/${'x'.repeat(301)}`, headers: await account.apiKey() });
   expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'route.not_found']);
 });
 
-test('a path that leaves a parameter empty is as unknown as any, on every surface and whatever the method', async () => {
+test('a path with an empty parameter is unknown, on every surface and for every method', async () => {
   const key = await account.apiKey();
   const routes = routesIn(api.app.printRoutes({ commonPrefix: false, includeHooks: false }));
   const withParameters = routes.filter(({ method, url }) => /:\w/.test(url) && !['HEAD', 'OPTIONS'].includes(method));
@@ -600,7 +600,7 @@ test('a path that leaves a parameter empty is as unknown as any, on every surfac
   expect((await api.app.inject({ url: '/docs/' })).statusCode).toBe(200);
 });
 
-test('a path that cannot be decoded is 400 in the envelope, with the headers of every answer', async () => {
+test('a path that cannot be decoded is 400 in the envelope, with the usual headers', async () => {
   const answer = await api.app.inject({ url: '/api/v1/api-keys/%zz', headers: await account.apiKey() });
   expect([answer.statusCode, answer.json().error.path]).toEqual([400, '/api/v1/api-keys/%zz']);
   expect(answer.headers).toMatchObject({
@@ -610,7 +610,7 @@ test('a path that cannot be decoded is 400 in the envelope, with the headers of 
   });
 });
 
-test('a connection that does not speak HTTP is refused, and others go on', async () => {
+test('a connection that does not speak HTTP is refused, and others continue', async () => {
   await api.app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = api.app.server.address() as { port: number };
   const host = 'Host: localhost\r\n';
@@ -666,7 +666,7 @@ test.each([
   expect([head, head]).toEqual([expect.stringMatching(`^HTTP/1.1 ${refused[0]} `), expect.stringMatching('no-store')]);
 });
 
-test('what a client expects that nobody knows is not looked at: the answer is that of the request', async () => {
+test('an unknown Expect header is ignored', async () => {
   if (!api.app.server.listening) await api.app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = api.app.server.address() as { port: number };
   const head =
@@ -676,7 +676,7 @@ test('what a client expects that nobody knows is not looked at: the answer is th
   expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '').error.code).toBe('validation.failed');
 });
 
-test('a caller that is gone in the middle of a body is no outage in the log', async () => {
+test('a caller that disconnects in the middle of a body is no outage in the log', async () => {
   if (!api.app.server.listening) await api.app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = api.app.server.address() as { port: number };
   logged.length = 0;
@@ -707,14 +707,14 @@ describe('very many mistakes in one body', () => {
     return { status: answer.statusCode, details: answer.json().error.details as { field: string; code: string }[] };
   };
 
-  test.each(['/v1/identity/auth/refresh', '/v1/auth/login'])('are not looked for one by one by %s', async (url) => {
+  test.each(['/v1/identity/auth/refresh', '/v1/auth/login'])('are not all listed by %s', async (url) => {
     const few = await refused(url, names(30));
     expect([few.status, few.details.length, few.details.at(-1)?.code]).toEqual([400, 20, 'unknown_field']);
     const many = await refused(url, names(5000));
     expect(many).toEqual({ status: 400, details: [{ field: '', code: 'too_many', message: expect.any(String) }] });
   });
 
-  test('refuse a bulk as a whole, where a thousand of its elements are each told of their own', async () => {
+  test('refuse a whole bulk request, where a thousand elements would each be reported', async () => {
     const key = await account.apiKey();
     const bulk = (count: number) => ({
       identities: Array.from({ length: 1000 }, () => ({ email: 'x', ...names(count) })),

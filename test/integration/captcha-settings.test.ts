@@ -21,7 +21,7 @@ async function settingsOf(api: TestApi, account: TestAccount) {
   return { read, change };
 }
 
-test.each(fields)('%s is refused where there is no captcha to show: nobody could come in', async (field) => {
+test.each(fields)('%s is refused without a captcha to show, as nobody could sign in', async (field) => {
   const { read, change } = await settingsOf(without, await newAccount(without));
   const before = await read();
   const refused = await change({ [field]: true });
@@ -30,13 +30,13 @@ test.each(fields)('%s is refused where there is no captcha to show: nobody could
   expect(await read()).toEqual(before);
 });
 
-test.each(fields)('%s is taken where there is one', async (field) => {
+test.each(fields)('%s is accepted with a captcha', async (field) => {
   const { read, change } = await settingsOf(having, await newAccount(having));
   expect(outcomeOf(await change({ [field]: true }))).toBe('200');
   expect(await read()).toMatchObject({ [field]: true });
 });
 
-test('what was switched on while there were keys keeps nothing else from being changed, and can be switched off', async () => {
+test('a captcha that was enabled while there were keys does not prevent other changes, and can be disabled', async () => {
   const account = await newAccount(without);
   const { read, change } = await settingsOf(without, account);
   const text = 'update environment_settings set login_require_captcha = true where environment_id = $1 returning 1';

@@ -43,7 +43,7 @@ const latest = async (headers = key) => {
 const newRole = (name: string) =>
   send(api.app, 201, { method: 'POST', url: '/api/v1/roles', headers: key, payload: { name, permission_keys: [] } });
 
-test('changes come in their order, each once, and the last cursor goes on where it ended', async () => {
+test('changes come in order, each once, and the last cursor continues where they ended', async () => {
   const from = await latest();
   const ids: string[] = [];
   for (const name of ['a', 'b', 'c']) ids.push((await newRole(`In order ${name}`)).json().data.id);
@@ -66,7 +66,7 @@ test('changes come in their order, each once, and the last cursor goes on where 
   expect(after).toMatchObject({ items: [], has_more: false, next_cursor: expect.any(String) });
 });
 
-test('what only the audit log tells, and what happens elsewhere, is not in it', async () => {
+test('the feed has nothing that is for the audit log alone, or from elsewhere', async () => {
   const from = await latest();
   const stranger = await newAccount(api);
   await writeEvents(api, stranger, 1);
@@ -76,7 +76,7 @@ test('what only the audit log tells, and what happens elsewhere, is not in it', 
   expect((await read({ cursor: from }, await stranger.apiKey(), 400)).error.code).toBe('changes.cursor_invalid');
 });
 
-test('types narrow it; unknown ones, and those of the audit log alone, are 400', async () => {
+test('types filter the feed; unknown ones, and those of the audit log alone, are 400', async () => {
   const from = await latest();
   await newRole('Narrow');
   await writeEvents(api, account, 1, { action: `'node.moved'` });
@@ -94,7 +94,7 @@ test('types narrow it; unknown ones, and those of the audit log alone, are 400',
   }
 });
 
-test('looking for rare types goes on from where it looked, and does not skip', async () => {
+test('a search for rare types continues where it stopped, and skips nothing', async () => {
   const other = await newAccount(api);
   const headers = await other.apiKey();
   const from = await latest(headers);
@@ -113,7 +113,7 @@ test('looking for rare types goes on from where it looked, and does not skip', a
   expect(answers).toBe(3);
 });
 
-test('who may not read it is refused; a cursor that is none, of elsewhere or altered is 400', async () => {
+test('callers without the permission are refused; an invalid, foreign or altered cursor is 400', async () => {
   await read({}, {}, 401);
   expect((await read({}, await account.apiKey(['audit.view']), 403)).error.code).toBe('api_key.scope_required');
   expect((await read({}, await account.apiKey(['changes.read']))).items.length).toBeGreaterThan(0);
@@ -125,7 +125,7 @@ test('who may not read it is refused; a cursor that is none, of elsewhere or alt
   expect((await send(api.app, 200, { url, headers: await account.as('viewer') })).json().items).toHaveLength(1);
 });
 
-test('a cursor from before what is kept is 410; who kept up is not affected, and a new reader begins with the oldest', async () => {
+test('a cursor older than what is kept is 410; current readers are not affected, and a new one begins with the oldest', async () => {
   const other = await newAccount(api);
   const headers = await other.apiKey();
   const { items } = await read({ limit: 1 }, headers);
@@ -143,8 +143,8 @@ test('a cursor from before what is kept is 410; who kept up is not affected, and
   }
 });
 
-describe('waiting', () => {
-  test('ends as soon as something happens, and in time when nothing does', async () => {
+describe('a waiting request', () => {
+  test('ends as soon as something happens, and at its time otherwise', async () => {
     const other = await newAccount(api);
     const headers = await other.apiKey();
     const from = await latest(headers);
@@ -160,7 +160,7 @@ describe('waiting', () => {
     expect((await waiting).items.map(({ type }) => type)).toEqual(['role.created']);
   });
 
-  test('a change that an older transaction holds back comes as soon as that one ends', async () => {
+  test('gets a change that an older transaction holds back as soon as that transaction ends', async () => {
     const from = await latest();
     await asOwner(async (client) => {
       await client.query('begin; select pg_current_xact_id()');
@@ -197,7 +197,7 @@ describe('a change that waited for others', () => {
   };
   const made = async (url: string, payload: object) => (await call('POST', url, payload)).json().data;
 
-  test('comes after them, though it began before: a removed subtree and what was done in it', async () => {
+  test('comes after them, though it began before: a removed subtree and the changes in it', async () => {
     const parent = await made('/nodes', { name: 'Parent', node_type: 'unit' });
     const child = await made('/nodes', { name: 'Child', node_type: 'unit', parent_node_id: parent.id });
     const role = await made('/roles', { name: 'Reader of the subtree', permission_keys: [] });

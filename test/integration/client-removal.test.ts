@@ -92,7 +92,7 @@ const whileHeld = (work: () => Promise<unknown>) =>
     }
   }, world.database.ownerUrl);
 
-test('a client that is deleted is nobody’s at once, whatever it has given out, which goes in batches', async () => {
+test('a deleted client stops working at once with all it has issued, which is deleted in batches', async () => {
   const [web, server] = [
     await environment.newClient(),
     await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' }),
@@ -137,7 +137,7 @@ test('a client that is deleted is nobody’s at once, whatever it has given out,
   expect(await query('select from removed_clients where id = $1', [web.id])).toEqual([]);
 });
 
-test('rows that somebody has locked are left to the next run', async () => {
+test('locked rows are left to the next run', async () => {
   const web = await environment.newClient();
   const ben = await environment.newIdentity();
   await tokensFor(world.browser('198.51.100.172'), web, ben.email);

@@ -17,7 +17,7 @@ afterAll(() => api?.stop());
 const versionOf = async (table: string, key: string, id: string) =>
   (await place.rows<{ version: number }>(`select version from ${table} where ${key} = $1`, [id]))[0]?.version;
 
-test('a group that its directory changes while somebody in it leaves the Environment', async () => {
+test('a group has two new versions when its directory changes it while a member leaves the Environment', async () => {
   const directory = await newDirectory(api, place.account);
   const [user, other] = [await newUser(directory), await newUser(directory)];
   const group = await newGroup(directory, 'Staff', user.id, other.id);

@@ -26,7 +26,7 @@ const preflight = (url: string, origin: string) =>
 describe('the Public API', () => {
   const url = '/api/v1/authorization/evaluate';
 
-  test('is read by the scripts of the client that an end user’s token is of, refusals too', async () => {
+  test('can be read by the scripts of an end user’s token’s client, refusals too', async () => {
     const { headers, id } = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
     const at = (origin: string) => ({ ...headers, origin });
     const read = await send(api.app, 200, { url: `/api/v1/identities/${id}`, headers: at(clientPages) });
@@ -43,7 +43,7 @@ describe('the Public API', () => {
     );
   });
 
-  test('is for no script with an API key, nor with a token that is none', async () => {
+  test('cannot be read by scripts with an API key or an invalid token', async () => {
     for (const credential of [await account.apiKey(), { authorization: 'Bearer x.y.z' }, {}]) {
       const answer = await api.app.inject({
         url: '/api/v1/identities',
@@ -53,7 +53,7 @@ describe('the Public API', () => {
     }
   });
 
-  test('says before a request what may be sent', async () => {
+  test('answers preflight requests with what may be sent', async () => {
     const answer = await preflight('/api/v1/nodes/x', clientPages);
     expect([answer.statusCode, answer.body]).toEqual([204, '']);
     expect(answer.headers).toMatchObject({
@@ -65,7 +65,7 @@ describe('the Public API', () => {
 });
 
 describe('the pages where administrators sign in', () => {
-  test('call the Portal API and admin authentication from their origin, with cookies', async () => {
+  test('may call the Portal API and admin authentication from their origin, with cookies', async () => {
     const headers = { ...(await account.as('owner')), origin: adminPages };
     const answers = [
       await send(api.app, 200, { url: `/portal/v1/accounts/${account.accountSlug}`, headers }),
@@ -90,7 +90,7 @@ describe('the pages where administrators sign in', () => {
       payload: { email: 'a@b.example', password: 'x' },
     });
 
-  test('may sign somebody in, which no other page may', async () => {
+  test('may sign a person in, which no other page may', async () => {
     const crossSite = { 'sec-fetch-site': 'cross-site' };
     expect((await signIn({ origin: adminPages, ...crossSite })).statusCode).toBe(401);
     expect((await signIn({ origin: baseUrl, 'sec-fetch-site': 'same-origin' })).statusCode).toBe(401);
@@ -101,7 +101,7 @@ describe('the pages where administrators sign in', () => {
     expect((await signIn(crossSite)).json().error.code).toBe('origin.foreign');
   });
 
-  test('are the service’s own where no others are set: nothing is read from elsewhere', async () => {
+  test('are the service’s own by default: no other origin can read anything', async () => {
     const plain = await startApi({}, undefined, api.database);
     try {
       const url = `/portal/v1/accounts/${account.accountSlug}`;
@@ -119,7 +119,7 @@ describe('the pages where administrators sign in', () => {
 /** Forms of applications may post there; tests elsewhere cover the parts that only our pages may use. */
 const forOthersToo = new Set(['/oauth/authorize', '/oauth/logout']);
 
-test('what says that it refuses the forms and scripts of other sites refuses them, whatever they send', async () => {
+test('routes that refuse forms and scripts of other sites refuse all of them, whatever they send', async () => {
   const document: OpenApiDocument = (await send(api.app, 200, { url: '/openapi.json' })).json();
   const refusing = Object.entries(document.paths).flatMap(([path, { post }]) => {
     const says = JSON.stringify(post?.responses[403] ?? '');

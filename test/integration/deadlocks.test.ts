@@ -129,7 +129,7 @@ const requests: [name: string, outcome: string, crossing: () => Promise<Crossing
   ],
 ];
 
-test.each(requests)('%s, also where PostgreSQL ends that once for a deadlock', async (_, outcome, crossing) => {
+test.each(requests)('%s, also when PostgreSQL aborts it once for a deadlock', async (_, outcome, crossing) => {
   const answer = await endedByDeadlock(api.database, async () => {
     await begin();
     return crossing();
@@ -137,7 +137,7 @@ test.each(requests)('%s, also where PostgreSQL ends that once for a deadlock', a
   expect(outcomeOf(answer)).toBe(outcome);
 });
 
-test('the Account, its roles and permissions are changed while what refers to them is not committed yet', async () => {
+test('the Account, its roles and permissions can be changed while references to them are not committed yet', async () => {
   await begin();
   const permission = (await key('POST', '/permissions', { key: 'door.open', name: 'Open the door' })).json().data;
   const { id } = (await key('POST', '/roles', { name: 'Guard', permission_keys: ['door.open'] })).json().data;

@@ -65,7 +65,7 @@ const isForServers = ({ surface }: Declared) => surface === 'public' || surface 
 const isOwn = ({ surface, isSecured }: Declared) => surface === 'own' && isSecured;
 const isOfIdentities = ({ url }: Declared) => url.startsWith('/v1/identity');
 
-test('every operation says who may call it: a permission on the Public API, a capability on the Portal', () => {
+test('every operation names who may call it: a permission on the Public API, a capability on the Portal', () => {
   const silent = operations.filter(
     (one) =>
       (isForServers(one) && one.operation?.permission === undefined) ||
@@ -75,7 +75,7 @@ test('every operation says who may call it: a permission on the Public API, a ca
   expect(operations.length).toBeGreaterThan(150);
 });
 
-test('every list is exact by every two of its filters, and every export answered', async () => {
+test('every list is right for every pair of its filters, and every export is answered', async () => {
   const urls = new Set(operations.map(({ url }) => url));
   /** Whether the Public API offers it too: the same handler on another surface. */
   const isTwin = ({ url }: Declared) => {
@@ -96,7 +96,7 @@ test('every list is exact by every two of its filters, and every export answered
   expect(asked.length).toBeGreaterThan(35);
 });
 
-test('nobody gets in without a credential', async () => {
+test('no operation is allowed without a credential', async () => {
   expect(
     await others(
       (one) => one.surface !== 'own' || isOwn(one),
@@ -118,7 +118,7 @@ test('a request with two credentials is refused', async () => {
   ).toEqual([]);
 });
 
-test('a credential of another kind is of the wrong type, and an API key is none for the Portal', async () => {
+test('a credential of another kind has the wrong type, and an API key does not work on the Portal', async () => {
   const { key, owner, identity } = place.headers;
   expect(await others(isForServers, () => owner, '403')).toEqual([]);
   expect(await others(isPortal, () => identity, '403')).toEqual([]);
@@ -128,7 +128,7 @@ test('a credential of another kind is of the wrong type, and an API key is none 
   expect(await others(isOwn, () => key, '401')).toEqual([]);
 });
 
-test('a version is refused by writes to what has none, where it would guard nothing; that it exists may be asked', async () => {
+test('writes to objects without versions refuse If-Match, which would guard nothing, except *', async () => {
   const asked = operations.filter(
     ({ surface, method, operation }) =>
       surface === 'public' && ['PATCH', 'PUT'].includes(method) && !operation?.ifMatch,
@@ -184,7 +184,7 @@ async function lacking(
   expect(unwritten.map(({ name }) => name)).toEqual([]);
 }
 
-test('an administrator with every capability but the one is refused, and it is written down', async () => {
+test('an administrator with every capability but the needed one is refused, with an audit row', async () => {
   const without = (missing: string) =>
     onceFor(missing, async () => {
       const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
@@ -206,7 +206,7 @@ const permissionsOf = ({ operation }: Declared): readonly string[] => {
 };
 const allBut = (missing: readonly string[]) => permissions.filter((one) => !missing.includes(one));
 
-test('a key with every scope but the one is refused, and it is written down', async () => {
+test('a key with every scope but the needed one is refused, with an audit row', async () => {
   await lacking(
     isForServers,
     { actor: 'api_key', expected: '403 api_key.scope_required', rightsOf: permissionsOf },
@@ -217,7 +217,7 @@ test('a key with every scope but the one is refused, and it is written down', as
   );
 });
 
-test('an end user with every permission but the one is refused, and it is written down', async () => {
+test('an end user with every permission but the needed one is refused, with an audit row', async () => {
   await lacking(
     isForServers,
     { actor: 'identity', expected: '403 permission.required', rightsOf: permissionsOf },

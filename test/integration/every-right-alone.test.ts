@@ -77,7 +77,7 @@ const withCapabilities = (capabilities: string[]) =>
     return (await newMember(api, place.account, { roleId: role.json().data.id })).headers;
   });
 
-test('with its capability alone every operation of the Portal works', async () => {
+test('every Portal operation works with its capability alone', async () => {
   const ofPortal = operations.filter(({ surface }) => surface === 'portal');
   const enough = ({ operation, example }: Declared) => {
     const asked = operation?.capability;
@@ -87,7 +87,7 @@ test('with its capability alone every operation of the Portal works', async () =
   expect(await problemsOf(ofPortal, enough)).toEqual([]);
 });
 
-test('who gives a role with what they make, and may not give roles, is told the capability that they lack', async () => {
+test('a caller who assigns a role with what they create, and may not assign roles, is told the missing capability', async () => {
   const giving = operations.filter(
     ({ surface, example }) => surface === 'portal' && givesRights[example] === givesRoles,
   );
@@ -104,7 +104,7 @@ test('who gives a role with what they make, and may not give roles, is told the 
   expect(told).toEqual(giving.map(({ name }) => `${name}: 403 account.capability_required, needs env_roles.manage`));
 });
 
-test('with its permission alone as scope of a key every operation for servers works', async () => {
+test('every operation for servers works with a key whose only scope is its permission', async () => {
   const scopesOf = ({ operation, example }: Declared): string[] => {
     const rule = operation?.permission as PermissionRule;
     const own = typeof rule === 'string' ? rule : (rule.anyOf[0] as string);

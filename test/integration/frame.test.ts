@@ -37,7 +37,7 @@ describe('errors', () => {
     });
   });
 
-  test('PostgreSQL, lost in the middle of a write with an Idempotency-Key, is no more than the envelope says', async () => {
+  test('PostgreSQL lost in the middle of a write with an Idempotency-Key gets the usual envelope, and nothing more', async () => {
     const { db } = api.database;
     const { statement } = db;
     const words = 'pg_hba.conf rejects connection for host "10.0.0.7", user "service"';
@@ -67,7 +67,7 @@ describe('errors', () => {
     }
   });
 
-  test('an absolute target, as proxies send it, is the path that it names: in errors and in links', async () => {
+  test('an absolute target, as proxies send it, is handled as its path: in errors and in links', async () => {
     await api.app.listen({ port: 0, host: '127.0.0.1' });
     const { port } = api.app.server.address() as AddressInfo;
     const asked = async (path: string, headers: OutgoingHttpHeaders = {}, method = 'GET') => {
@@ -113,7 +113,7 @@ describe('errors', () => {
     }
   });
 
-  test('the address of the sign-in page without its request is told to be a step, and no application is blamed', async () => {
+  test('the sign-in page’s address without its request is explained as a step, and no application is blamed', async () => {
     for (const url of ['/oauth/authorize', '/oauth/authorize?', '/oauth/authorize?ui_locales=de']) {
       const page = await send(api.app, 400, { url, headers: html });
       expect(page.body).toContain('<h1>Dieser Schritt lässt sich nicht noch einmal öffnen</h1>');
@@ -127,23 +127,23 @@ describe('errors', () => {
     expect(told.error_description).toBe('client_id is missing');
   });
 
-  test('the page speaks the language that the address asks for', async () => {
+  test('the page uses the language that the address requests', async () => {
     const page = await send(api.app, 404, { url: '/oauth/nothing?ui_locales=en', headers: html });
     expect(page.body).toContain('Page not found');
   });
 
-  test('a form that is sent to a page that there is not is answered by a page, and not read', async () => {
+  test('a form that is sent to a missing page is answered by a page, and not read', async () => {
     const form = { ...html, 'content-type': 'application/x-www-form-urlencoded' };
     const page = await send(api.app, 404, { method: 'POST', url: '/oauth/nothing', headers: form, payload: 'a=1' });
     expect(page.body).toContain('Seite nicht gefunden');
   });
 
-  test('a browser at a path of an API is answered as everybody is', async () => {
+  test('a browser at a path of an API gets the usual answer', async () => {
     const { error } = (await send(api.app, 404, { url: '/api/v1/nothing', headers: html })).json();
     expect(error.code).toBe('route.not_found');
   });
 
-  test('a known path with another method is 405 and names the methods', async () => {
+  test('a known path with another method is 405 and lists the methods', async () => {
     const response = await send(api.app, 405, { method: 'DELETE', url: '/api/v1/identities', headers: key });
     expect(response.headers.allow).toBe('GET, HEAD, POST');
     expect(response.json().error.code).toBe('route.method_not_allowed');
@@ -154,7 +154,7 @@ describe('errors', () => {
     ['<a/>', { 'content-type': 'text/xml' }],
     ['x'.repeat(1024 * 1024 + 1), json],
     ['{}', { ...json, 'content-encoding': 'gzip' }],
-  ])('what no route takes is refused as that, whatever its body is (%#)', async (payload, headers) => {
+  ])('an unknown route is reported as such, whatever the body is (%#)', async (payload, headers) => {
     const sent = { payload, headers: { ...key, ...headers } };
     const unknown = await send(api.app, 404, { method: 'POST', url: '/api/v1/nothing', ...sent });
     expect(unknown.json().error.code).toBe('route.not_found');
@@ -194,7 +194,7 @@ describe('errors', () => {
     ['JSON', '/api/v1/identities', 'application/json', '"code":"body.unsupported_encoding"'],
     ['a form', '/oauth/token', 'application/x-www-form-urlencoded', '"error":"invalid_request"'],
   ])(
-    'who compresses %s is told that nothing is unpacked, and "identity" is no compression',
+    'compressed content (%s) is refused, since nothing is unpacked; "identity" is no compression',
     async (_, url, type, said) => {
       const sent = { method: 'POST', url, payload: gzipSync('grant_type=x') } as const;
       const refused = await send(api.app, 415, {
@@ -208,7 +208,7 @@ describe('errors', () => {
     },
   );
 
-  test('a type without a body is taken where there is nothing to send', async () => {
+  test('a content type without a body is accepted where there is nothing to send', async () => {
     const nobody = '/api/v1/identities/0192f0c0-0000-7000-8000-000000000000';
     for (const [method, url] of [
       ['DELETE', nobody],
@@ -219,7 +219,7 @@ describe('errors', () => {
     }
   });
 
-  test('fields are refused where there is nothing to send', async () => {
+  test('fields are refused where the operation has none', async () => {
     const { data } = (await send(api.app, 201, post(JSON.stringify({ email: 'surplus@example.com' })))).json();
     const url = `/api/v1/identities/${data.id}/deactivate`;
     const request = { method: 'POST' as const, url, headers: { ...key, ...json } };
@@ -231,7 +231,7 @@ describe('errors', () => {
     for (const payload of ['{}', 'null']) await send(api.app, 200, { ...request, payload });
   });
 
-  test('where a body may be left out, an empty one is none, whatever type it is said to have', async () => {
+  test('an empty optional body counts as none, whatever its content type', async () => {
     const made = (url: string, payload: object) => send(api.app, 201, { method: 'POST', url, headers: key, payload });
     const { id: person } = (await made('/api/v1/identities', { email: 'empty@example.com' })).json().data;
     const { id: spare } = (await made('/api/v1/api-keys', { name: 'Spare', access_mode: 'full' })).json().data;
@@ -260,7 +260,7 @@ describe('errors', () => {
     },
   );
 
-  test('an unknown field, a wrong type and a missing field are named', async () => {
+  test('an unknown field, a wrong type and a missing field are listed', async () => {
     const payload = JSON.stringify({ first_name: 7, nickname: 'x' });
     const { error } = (await send(api.app, 400, post(payload))).json();
     expect(error.details).toEqual(
@@ -291,7 +291,7 @@ describe('errors', () => {
     },
   );
 
-  test('signs that join, mark or direct others are part of a name', async () => {
+  test('characters that join, mark or direct others may be part of a name', async () => {
     for (const [i, name] of ['\u200fשרה', 'می\u200cخواهم', '❤️', '👩\u200d💻'].entries()) {
       const payload = { email: `joined-${i}@example.com`, first_name: name };
       const made = await send(api.app, 201, post(JSON.stringify(payload)));
@@ -313,7 +313,7 @@ describe('errors', () => {
     expect(refused.json().error).toMatchObject({ code: 'validation.failed', details: [{ field: 'path' }] });
   });
 
-  test('the request id of the caller is kept when it is a UUID, and made otherwise', async () => {
+  test('the caller’s request id is kept if it is a UUID, and generated otherwise', async () => {
     const id = '0192f0c1-1111-7abc-8def-1234567890ab';
     const kept = await api.app.inject({ url: '/healthz', headers: { 'x-request-id': id } });
     expect(kept.headers['x-request-id']).toBe(id);
@@ -335,7 +335,7 @@ describe('principals', () => {
     }
   });
 
-  test('what can be seen to be missing or misplaced is said', async () => {
+  test('a visibly missing or misplaced credential is explained', async () => {
     const slipOf = async (at: string, headers: Record<string, string>) =>
       (await send(api.app, 401, { url: at, headers })).json().error.details?.[0]?.code;
     const secret = key['x-api-key'] as string;
@@ -384,7 +384,7 @@ describe('principals', () => {
     expect((await make({ name: 'x', access_mode: 'scoped', scopes: ['api_key.manage'] })).statusCode).toBe(201);
   });
 
-  test('a key that is switched off stops at once, and comes back', async () => {
+  test('a disabled key stops at once, and works again when enabled', async () => {
     const owner = await account.as('owner');
     const made = await send(api.app, 201, {
       method: 'POST',
@@ -426,7 +426,7 @@ describe('principals', () => {
     await send(api.app, 404, { url: '/portal/v1/accounts/nobody/me', headers });
   });
 
-  test('what does not exist is 404 before anything is said of the request', async () => {
+  test('a missing object is 404 before the request is validated', async () => {
     const url = '/api/v1/api-keys/0192f0c1-1111-7abc-8def-1234567890ab';
     await send(api.app, 404, { method: 'PATCH', url, headers: key, payload: { nonsense: true } });
     await send(api.app, 401, { method: 'PATCH', url, payload: { nonsense: true } });
@@ -456,7 +456,7 @@ describe('principals', () => {
     });
   });
 
-  test('that is so of every operation that has a body and names something in its path', async () => {
+  test('that is true for every operation with a body and an id in its path', async () => {
     const owner = await account.as('owner');
     const { paths } = (await api.app.inject('/openapi.json')).json<{
       paths: Record<string, Record<string, { requestBody?: object }>>;
@@ -484,7 +484,7 @@ describe('principals', () => {
     expect(asked.filter((one) => !one.startsWith('404'))).toEqual([]);
   });
 
-  test('a revoked session counts at once', async () => {
+  test('a revoked session stops at once', async () => {
     const headers = await account.as('owner');
     await send(api.app, 200, { url: `/portal/v1/accounts/${account.accountSlug}/me`, headers });
     await api.database.db.transaction('system', (tx) => tx.query('update user_sessions set revoked_at = now()'));
@@ -493,7 +493,7 @@ describe('principals', () => {
 });
 
 describe('If-Match and ETag', () => {
-  test('settings are changed with the version that was read, and a stale one gets the current state', async () => {
+  test('settings can be changed with the version that was read, and a stale version gets the current state', async () => {
     const headers = await account.as('admin');
     const url = account.portalPath('/settings');
     const read = await send(api.app, 200, { url, headers });
@@ -533,7 +533,7 @@ describe('If-Match and ETag', () => {
     expect((await patch('4', stricter)).json().data).toMatchObject(stricter);
   });
 
-  test('of twenty writers with one version one wins', async () => {
+  test('of twenty writers with one version, one succeeds', async () => {
     const fresh = await newAccount(api);
     const headers = { ...(await fresh.as('owner')), 'if-match': '1' };
     const answers = await Promise.all(
@@ -573,14 +573,14 @@ describe('Idempotency-Key', () => {
     expect((await create('two', { email: 'three@example.com' })).json().error.code).toBe('idempotency.key_reused');
   });
 
-  test('refusals are answers too: the same one comes again', async () => {
+  test('refusals are stored too: the same one is repeated', async () => {
     await create('dup-0', { email: 'dup@example.com' });
     const first = await create('dup-1', { email: 'DUP@example.com' });
     expect(first.json().error.code).toBe('identity.email_taken');
     expect((await create('dup-1', { email: 'DUP@example.com' })).body).toBe(first.body);
   });
 
-  test('twenty at once create one, and the rest hear that it runs or what it answered', async () => {
+  test('twenty requests at once create one object, and the rest get "in progress" or the answer', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => create('burst', { email: 'burst@example.com' })),
     );
@@ -592,7 +592,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('keys are per credential, unreadable ones are refused, and after 24 hours a key is free', async () => {
+  test('keys belong to a credential, invalid ones are refused, and after 24 hours a key is free', async () => {
     const other = await (await newAccount(api)).apiKey();
     await create('mine', { email: 'mine@example.com' });
     await send(api.app, 201, {
@@ -606,7 +606,7 @@ describe('Idempotency-Key', () => {
     expect((await create('mine', { email: 'mine2@example.com' })).statusCode).toBe(201);
   });
 
-  test('a malformed one is told after who may, and after what is not there', async () => {
+  test('a malformed key is reported after a missing permission and a missing object', async () => {
     const other = await newAccount(api);
     const change = async (headers: Record<string, string>) => {
       const sent = { ...headers, 'if-match': '1', 'idempotency-key': 'a b' };
@@ -623,7 +623,7 @@ describe('Idempotency-Key', () => {
     expect(denied).toEqual([{ resource_id: 'updateRole' }]);
   });
 
-  test('a key is taken for longer than a request may last; who ends after that keeps no answer under it, and frees it not', async () => {
+  test('a key is taken longer than a request may last; a request that ends later neither stores an answer nor frees the key', async () => {
     const first = { email: 'halted@example.com' };
     const second = { email: 'meanwhile@example.com' };
     const { statements } = await counted(() => create('counted', { email: 'counted@example.com' }));
@@ -645,7 +645,7 @@ describe('Idempotency-Key', () => {
     expect((await create('halted', first)).json().error.code).toBe('idempotency.key_reused');
   });
 
-  test('one that is being worked on is taken for an api that is an hour ahead, too', async () => {
+  test('a key in use is taken for an api whose clock is an hour ahead, too', async () => {
     const ahead = await startApi({}, undefined, api.database);
     ahead.clock.advance(3_600_000);
     const sent = { method: 'POST' as const, url: '/api/v1/nodes', headers: { ...key, 'idempotency-key': 'apart' } };
@@ -659,7 +659,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('a person’s keys in one Environment say nothing of another, where they are the same person', async () => {
+  test('a person’s keys in one Environment are independent of those in another', async () => {
     const held = [{ role: 'Administrator' }];
     const here = await newIdentityCaller(api, account, held);
     const there = await newIdentityCaller(api, { scope: account.productionScope }, held, here.email);
@@ -676,7 +676,7 @@ describe('Idempotency-Key', () => {
     expect(second.headers['idempotency-replayed']).toBeUndefined();
   });
 
-  test('kept answers are sealed: a secret that is shown once is not readable in the database', async () => {
+  test('stored answers are sealed: a secret that is shown once cannot be read in the database', async () => {
     const made = await send(api.app, 201, {
       method: 'POST',
       url: account.portalPath('/oauth-clients'),
@@ -692,7 +692,7 @@ describe('Idempotency-Key', () => {
 });
 
 describe('lists', () => {
-  test('out of range is 400, not clamped', async () => {
+  test('refuse values out of range with 400, and do not clamp them', async () => {
     for (const query of [
       'take=0',
       'take=101',
@@ -711,7 +711,7 @@ describe('lists', () => {
     expect(error.details).toEqual([{ field: 'query.depth', code: 'type', message: 'must be an integer' }]);
   });
 
-  test('pages are whole, stable and counted, from either end', async () => {
+  test('have complete, stable, counted pages, from either end', async () => {
     const crowd = await newAccount(api);
     const headers = await crowd.apiKey();
     const empty = (await send(api.app, 200, { url: '/api/v1/identities', headers })).json();
@@ -760,7 +760,7 @@ describe('documents', () => {
   test.each([
     ...['/api/v1/audit-logs/export', '/api/v1/nodes/tree', '/api/v1/roles', '/oauth/authorize?client_id=none'],
     ...['/api/v1/nothing', '/api/v1/roles?take=0', '/api/v1/roles/01a20566-4813-7196-8c88-e99304a6ad56', '/api/v1/%ff'],
-  ])('the head of %s tells the length of what GET answers, or none', async (url) => {
+  ])('the HEAD of %s has the length of the GET answer, or none', async (url) => {
     const [head, whole] = await Promise.all(
       (['HEAD', 'GET'] as const).map((method) => api.app.inject({ method, url, headers: key })),
     );
@@ -797,7 +797,7 @@ describe('documents', () => {
     expect(ids.filter((id, index) => ids.indexOf(id) !== index)).toEqual([]);
   });
 
-  test('the readable pages are served', async () => {
+  test('the documentation pages are served', async () => {
     const { headers, body } = await send(api.app, 200, { url: '/docs/' });
     expect(body).toContain('<title>Gatehouse API reference</title>');
     expect(headers['content-type']).toMatch(/^text\/html/);
@@ -807,7 +807,7 @@ describe('documents', () => {
     expect(headers['content-security-policy']).not.toContain('upgrade-insecure-requests'); // WebKit applies it to loopback, too
   });
 
-  test('the pages read the very document, and no other form of it is made for whoever asks', async () => {
+  test('the pages read that document, and no other form of it is generated on request', async () => {
     const document = await send(api.app, 200, { url: '/openapi.json' });
     const read = await send(api.app, 200, { url: '/docs/json' });
     expect(read.headers['content-type']).toBe(document.headers['content-type']);
@@ -824,7 +824,7 @@ describe('documents', () => {
     },
   );
 
-  test('health and readiness say what is so', async () => {
+  test('health and readiness report the real state', async () => {
     expect((await send(api.app, 200, { url: '/healthz' })).json()).toEqual({ status: 'ok' });
     // There is no Temporal in this test.
     expect((await send(api.app, 200, { url: '/readyz' })).json()).toEqual({
@@ -833,7 +833,7 @@ describe('documents', () => {
     });
   });
 
-  test('probes that find nothing are not in the log', async () => {
+  test('successful probes are not logged', async () => {
     const lines: string[] = [];
     const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
     const logging = await startApi({}, log, api.database);

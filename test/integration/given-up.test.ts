@@ -100,7 +100,7 @@ test.each(Object.entries(reads))(
   },
 );
 
-test('a change whose caller is gone is made all the same', async () => {
+test('a change whose caller has disconnected is made all the same', async () => {
   await whileLocked('identities', async () => {
     const found = search();
     const change = ask(api, '/api/v1/identities', { method: 'POST', headers, body: newIdentity });
@@ -112,7 +112,7 @@ test('a change whose caller is gone is made all the same', async () => {
   await until('it is made', async () => JSON.parse(await found()).pagination.item_count === 1);
 });
 
-test('a request whose caller is gone is in the log and in the metrics like all others', async () => {
+test('a request whose caller has disconnected is logged and counted like all others', async () => {
   lines.length = 0;
   const left = { method: 'POST', route: '/api/v1/identities', status: 499 };
   const shows = [`_count{`, `route="${left.route}"`, `status="${left.status}"`];
@@ -131,7 +131,7 @@ test('a request whose caller is gone is in the log and in the metrics like all o
   );
 });
 
-test('who has had their time is told so, whether they sent a body or not: a search has ended, a change may be made', async () => {
+test('a request that has run out of time is told so, with a body or without: a search has ended, a change may still happen', async () => {
   const body = { ...newIdentity, email: 'ben@example.com' };
   const change = { method: 'POST', headers: { ...headers, 'idempotency-key': 'late' }, body };
   const answers = await whileLocked('identities', async () => {
@@ -151,7 +151,7 @@ test('who has had their time is told so, whether they sent a body or not: a sear
   expect([again.status, JSON.parse(again.body).error.code]).toEqual([409, 'idempotency.in_progress']);
 });
 
-test('what a request was asked with that has had its time is in no log, whatever comes of it', async () => {
+test('what a request that ran out of time asked is never logged, whatever its outcome', async () => {
   lines.length = 0;
   const path = `/sso/oidc/${randomUUID()}/callback?state=${'s'.repeat(43)}&code=`;
   const late = await whileLocked('sso_requests', () => ask(hasty, `${path}first`, { headers: {} }).answer);

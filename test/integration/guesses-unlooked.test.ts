@@ -41,7 +41,7 @@ async function burst(attempt: () => Promise<unknown>, failure: Error = unavailab
   for (let i = 0; i < tooMany; i++) await expect(attempt()).rejects.toBe(failure);
 }
 
-test('a password at sign-in that was not looked at is no guess', async () => {
+test('a sign-in password that was not verified counts as no guess', async () => {
   const { state, passwords } = crowded();
   const login = createPasswordLogin({ ...deps(), passwords, attempts: attempts(), onRehashError: () => {} });
   const ana = await environment.newIdentity();
@@ -51,7 +51,7 @@ test('a password at sign-in that was not looked at is no guess', async () => {
   expect(await login.signIn(environment, typed)).toMatchObject({ outcome: 'accepted' });
 });
 
-test('an emailed code that was not looked at is no guess', async () => {
+test('an emailed code that was not verified counts as no guess', async () => {
   const emailedCodes = {
     send: async () => {},
     redeem: () => Promise.reject(outage),
@@ -65,7 +65,7 @@ test('an emailed code that was not looked at is no guess', async () => {
   await burst(() => login.verify(environment, tried), outage);
 });
 
-test('an emailed code that was right is good again, where what it was for could not be done', async () => {
+test('a right emailed code stays valid if the action it was for failed', async () => {
   const emailedCodes = createEmailedCodes({ db: world.db, sealing: world.sealing, now: world.now });
   const working = { ...deps(), sealing: world.sealing, emailedCodes, attempts: attempts() };
   const login = createEmailOtpLogin(working);
@@ -82,7 +82,7 @@ test('an emailed code that was right is good again, where what it was for could 
   expect(await login.verify(environment, tried)).toMatchObject({ outcome: 'spent' });
 });
 
-test('the own password that was not looked at, when it is changed, is no guess', async () => {
+test('a current password that was not verified at its change counts as no guess', async () => {
   const { state, passwords } = crowded();
   const change = createOwnPassword({ ...deps(), passwords });
   const { id: identityId } = await environment.newIdentity();
@@ -92,7 +92,7 @@ test('the own password that was not looked at, when it is changed, is no guess',
   await expect(change(environment, asked)).rejects.toMatchObject({ code: 'password.wrong' });
 });
 
-test("an administrator's password that was not looked at, at sign-in and when it is changed, is no guess", async () => {
+test("an administrator's password that was not verified, at sign-in or at its change, counts as no guess", async () => {
   const { state, passwords } = crowded();
   const guesses = createUserGuesses(deps());
   const unused = {
@@ -124,7 +124,7 @@ async function signedUp() {
   return { token: new URL(link, world.baseUrl).searchParams.get('token') ?? '', browser: null, password };
 }
 
-test('the password that a sign-up chose, by its link', async () => {
+test('a sign-up’s password that was not verified counts as no guess of its link', async () => {
   const { state, passwords } = crowded();
   const { confirm } = createConfirmSignUp({ ...deps(), passwords });
   const held = await signedUp();
@@ -133,7 +133,7 @@ test('the password that a sign-up chose, by its link', async () => {
   expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
 });
 
-test('the form of a sign-up’s link that is sent twice is told of the link as the first has left it', async () => {
+test('a sign-up link’s form that is sent twice gets the link’s state after the first', async () => {
   const { passwords, state } = crowded();
   state.isFull = false;
   const held = await signedUp();

@@ -91,7 +91,7 @@ async function newCode({
 const left = async (table: string, column: string, values: unknown[]) =>
   (await query(`select ${column} as key from ${table} where ${column} = any($1)`, [values])).map(({ key }) => key);
 
-test('an expired session stays for as long as a grant of it lives, and its codes with the grant', async () => {
+test('an expired session stays as long as a grant of it lives, and its codes with the grant', async () => {
   const identityId = await newIdentity();
   const clientId = await newClient();
   const [alive, over, unused, fresh] = await Promise.all([
@@ -115,7 +115,7 @@ test('an expired session stays for as long as a grant of it lives, and its codes
   expect(await sweepAll()).toEqual({});
 });
 
-test('the walk over sessions gets past those that stay, however small its batches are', async () => {
+test('the walk over sessions passes those that stay, however small its batches are', async () => {
   const identityId = await newIdentity();
   const clientId = await newClient();
   const sessions = await Promise.all([500, 3, 2, 1].map((days) => newSession(identityId, ago(`${days} days`))));
@@ -126,7 +126,7 @@ test('the walk over sessions gets past those that stay, however small its batche
   expect((await left('sessions', 'id', sessions)).sort()).toEqual(sessions.slice(1, 3).sort());
 });
 
-test('tokens, keys of requests and limits go when their time is over, and not before', async () => {
+test('tokens, request keys and limits are deleted when they have expired, and not before', async () => {
   const [gone, kept] = [ago('5 minutes'), `now() + interval '5 minutes'`];
   const made = await query(`
 with times (key, at) as (values ('gone', ${gone}), ('kept', ${kept})),
@@ -153,7 +153,7 @@ select 1`);
   }
 });
 
-test('what has ended is kept for support: registrations, intents, invites and links 30 days, mails 90; what waits stays', async () => {
+test('ended rows are kept for support: registrations, intents, invites and links 30 days, mails 90; waiting ones stay', async () => {
   await query(`
 with times (key, ended_at) as (values (1, ${ago('91 days')}), (2, ${ago('29 days')}), (3, null::timestamptz), (4, ${ago('31 days')})),
 registrations as (insert into pending_registrations (id, locale, token_hash, token_key_id, status, correlation_id, created_at, expires_at, ended_at)
@@ -178,7 +178,7 @@ select gen_random_uuid(), 'x', 'en', gen_random_uuid(), 'kept ' || key, case whe
   });
 });
 
-test('roles that were taken away or are over stay for as long as events do', async () => {
+test('removed and ended roles stay as long as events do', async () => {
   const { accountId, environmentId } = account.scope;
   const identityId = await newIdentity();
   const past = [ago('366 days'), ago('364 days')];
@@ -199,7 +199,7 @@ test('roles that were taken away or are over stay for as long as events do', asy
   expect((await left('role_assignments', 'id', ids)).sort()).toEqual([ids[1], ids[3], ids[4]].sort());
 });
 
-test('rows that somebody holds are left to the next run, and nobody waits', async () => {
+test('locked rows are left to the next run, which waits for nothing', async () => {
   await query(
     `insert into revoked_access_tokens select gen_random_uuid(), ${ago('1 hour')} from generate_series(1, 3)`,
   );
@@ -212,7 +212,7 @@ test('rows that somebody holds are left to the next run, and nobody waits', asyn
   expect(await sweepAll()).toEqual({ revoked_access_tokens: 1 });
 });
 
-test('a run begins each batch where the one before ended, since what it deleted may stay in the index for long', async () => {
+test('each batch of a run begins where the previous one ended, since the index may keep deleted rows for long', async () => {
   await query(
     `insert into revoked_access_tokens select gen_random_uuid(), ${ago('1 day')} + i * interval '1 second' from generate_series(1, 4) i`,
   );

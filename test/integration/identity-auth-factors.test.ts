@@ -65,7 +65,7 @@ async function allowOnly({ environmentId }: { environmentId: string }, kinds: st
 }
 
 describe('an authenticator app', () => {
-  test('is enrolled with its first code; with the first factor come ten recovery codes', async () => {
+  test('is enrolled with its first code; the first factor brings ten recovery codes', async () => {
     const { ana, as } = await signedIn({ mfaPolicy: 'required' });
     const { begun, answer } = await enrolled(as);
     expect(decodeURIComponent(begun.otpauth_uri)).toContain(`Acme:${ana.email}?`);
@@ -102,7 +102,7 @@ describe('an authenticator app', () => {
     expect(grace?.status).toBe('enrolled');
   });
 
-  test('is not enrolled by a wrong code, too late, twice, or for somebody else', async () => {
+  test('is not enrolled by a wrong code, too late, twice, or for another person', async () => {
     const { as } = await signedIn();
     const { body, answer } = await enrolled(as);
     expect(answer.statusCode).toBe(201);
@@ -118,7 +118,7 @@ describe('an authenticator app', () => {
     expect(refusalOf(await api.post('/mfa/totp/confirm', forged, other.as))).toEqual([400, 'mfa.enrollment_expired']);
   });
 
-  test('is not enrolled beside twenty others', async () => {
+  test('is not enrolled besides twenty others', async () => {
     const { as, ana } = await withApp();
     // The copies allow nobody to sign in: a secret is sealed for its own factor.
     await provider.query(
@@ -134,7 +134,7 @@ describe('an authenticator app', () => {
     expect((await enrolled(as)).answer.statusCode).toBe(201);
   });
 
-  test('is not enrolled where the environment takes none', async () => {
+  test('is not enrolled if the environment does not allow it', async () => {
     const { as } = await signedIn({ mfaAllowedFactors: ['webauthn'] });
     expect(refusalOf(await api.post('/mfa/totp/enroll', undefined, as))).toEqual([400, 'mfa.factor_not_allowed']);
     const keys = await signedIn({ mfaAllowedFactors: ['totp'] });
@@ -142,7 +142,7 @@ describe('an authenticator app', () => {
     expect(refusalOf(refused)).toEqual([400, 'mfa.factor_not_allowed']);
   });
 
-  test('is not enrolled where the environment has stopped to take any since it was begun', async () => {
+  test('is not enrolled if the environment has ceased to allow it since the beginning', async () => {
     const { place, as } = await signedIn();
     const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
     await allowOnly(place, ['webauthn']);
@@ -151,7 +151,7 @@ describe('an authenticator app', () => {
     expect((await summary(as)).factors).toEqual([]);
   });
 
-  test('of two that would be the first, confirmed at once, is the only one', async () => {
+  test('is added once, if two first factors are confirmed at the same moment', async () => {
     const { place, ana, as } = await signedIn();
     const bodies: object[] = [];
     for (let i = 0; i < 2; i++) {
@@ -175,7 +175,7 @@ describe('an authenticator app', () => {
     expect((await summary(as)).factors).toHaveLength(1);
   });
 
-  test('makes the session in which it was enrolled first as strong as itself', async () => {
+  test('makes the session that enrolled it first a two-factor session', async () => {
     const { as } = await signedIn();
     const { answer } = await enrolled(as);
     expect((await api.get('/me', as)).json().data.session).toMatchObject({
@@ -186,7 +186,7 @@ describe('an authenticator app', () => {
     expect((await api.delete(`/mfa/factors/${id}`, as)).statusCode).toBe(204);
   });
 
-  test('may be retried with its Idempotency-Key, and then shows the same codes again', async () => {
+  test('can be enrolled again with its Idempotency-Key, which shows the same codes again', async () => {
     const { as } = await signedIn();
     const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
     const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
@@ -200,7 +200,7 @@ describe('an authenticator app', () => {
     expect(kept?.sealed).not.toContain(first.json().data.recovery_codes[0]);
   });
 
-  test('and by the same key to no sign-in that could not have them', async () => {
+  test('is not shown again by that key to a session that could not have it', async () => {
     const { client, ana, as } = await withApp({ mfaPolicy: 'off' });
     const renew = (by: Headers) => api.post('/mfa/recovery-codes', undefined, { ...by, 'idempotency-key': 'codes' });
     const first = await renew(as);
@@ -236,7 +236,7 @@ test('a first factor is added by a recent sign-in, not by a token alone', async 
   expect((await enrolled(bearer(pending.access_token))).answer.statusCode).toBe(201);
 });
 
-test('a factor is called otherwise by any sign-in of its person, and by nobody else’s', async () => {
+test('a factor can be renamed in any session of its person, and in nobody else’s', async () => {
   const { place, client, ana } = await withApp({ mfaPolicy: 'off' });
   const plain = bearer((await api.signedIn(client, ana)).access_token);
   const [{ id }] = (await summary(plain)).factors;
@@ -261,7 +261,7 @@ test('a factor is called otherwise by any sign-in of its person, and by nobody e
     expect(refusalOf(await api.patch(`/mfa/factors/${id}`, { label }, plain))).toEqual([400, 'validation.failed']);
 });
 
-test('an environment for tests changes no factors of who is in production', async () => {
+test('a test environment changes no factors of a person who is in production', async () => {
   const { place, client, ana, totp, as } = await withApp({ mfaPolicy: 'off' });
   const production = await newOther(provider, place, { type: 'production' });
   await production.join(ana.id);
@@ -298,7 +298,7 @@ describe('whoever has a factor', () => {
     expect(refusalOf(await change(as, id))).toEqual([403, 'auth.reauthentication_required']);
   });
 
-  test.each(changes)('%s by an identity provider that says it has asked for two', async (_, change) => {
+  test.each(changes)('%s by an identity provider that reports two factors', async (_, change) => {
     const { place, as } = await withApp({ mfaPolicy: 'off' });
     const [{ id }] = (await summary(as)).factors;
     const nowhere = { issuer: 'https://idp.example', clientId: 'gatehouse', clientSecret: 'secret' };
@@ -315,7 +315,7 @@ describe('whoever has a factor', () => {
     expect((await change(as, id)).statusCode).toBeLessThan(300);
   });
 
-  test('whose session by a provider says `otp` has shown no mailed code of ours', async () => {
+  test('has used no mailed code of ours in a session whose provider reports `otp`', async () => {
     const { place, client, ana } = await signedIn({ mfaPolicy: 'off' });
     await giveFactor(provider, place, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
     const as = bearer((await api.signedIn(client, ana)).access_token);
@@ -335,7 +335,7 @@ describe('whoever has a factor', () => {
     }
   });
 
-  test('does not where the environment does not take that factor either', async () => {
+  test('cannot change factors either if the environment does not allow the person’s factor', async () => {
     const { place, client, ana, as } = await withApp({ mfaPolicy: 'off' });
     const [{ id }] = (await summary(as)).factors;
     await allowOnly(place, ['email_otp']);
@@ -343,7 +343,7 @@ describe('whoever has a factor', () => {
     expect(refusalOf(await api.delete(`/mfa/factors/${id}`, weak))).toEqual([403, 'auth.reauthentication_required']);
   });
 
-  test('who has mailed codes only shows one first', async () => {
+  test('uses a mailed code first, if that is their only factor', async () => {
     const place = await provider.newEnvironment({ mfaPolicy: 'optional' });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const before = bearer((await api.signedIn(client, ana)).access_token);
@@ -362,7 +362,7 @@ describe('whoever has a factor', () => {
     expect((await sessionOf(shown)).acr).toBe('urn:gatehouse:aal1'); // the code was the second factor, not the app
   });
 
-  test('makes no recovery codes where the environment takes none', async () => {
+  test('renews no recovery codes if the environment does not allow them', async () => {
     const { place, as } = await withApp();
     await allowOnly(place, ['totp', 'webauthn']);
     const refused = await api.post('/mfa/recovery-codes', undefined, as);
@@ -370,14 +370,14 @@ describe('whoever has a factor', () => {
     expect(await summary(as)).toMatchObject({ recovery_codes_generation: 1 });
   });
 
-  test('is told when an administrator has reset it', async () => {
+  test('gets a mail when an administrator has reset the factors', async () => {
     const { ana, as } = await withApp();
     const at = new Date('2026-02-03T04:05:06Z');
     await provider.query('update identities set mfa_admin_reset_at = $2 where id = $1', [ana.id, at]);
     expect((await summary(as)).mfa_admin_reset_at).toBe(at.toISOString());
   });
 
-  test('adds another, removes it, and makes new codes by a recent sign-in with it', async () => {
+  test('adds another, removes it, and renews codes by a recent sign-in with it', async () => {
     const { as, ana, totp } = await withApp({ mfaPolicy: 'required' });
     const { answer } = await enrolled(as);
     expect([answer.statusCode, answer.json().data.recovery_codes]).toEqual([201, null]);
@@ -410,7 +410,7 @@ describe('whoever has a factor', () => {
     expect((await summary(as)).factors).toHaveLength(1);
   });
 
-  test('removes the last one where none is required, and its recovery codes go with it', async () => {
+  test('can remove the last one if none is required, and its recovery codes with it', async () => {
     const { as, client, ana } = await withApp({ mfaPolicy: 'optional' });
     const [{ id }] = (await summary(as)).factors;
     expect((await api.delete(`/mfa/factors/${id}`, as)).statusCode).toBe(204);
@@ -419,7 +419,7 @@ describe('whoever has a factor', () => {
     expect(refusalOf(await api.post('/mfa/recovery-codes', undefined, as))).toEqual([409, 'mfa.not_enrolled']);
   });
 
-  test('keeps the last one of somebody whose organization requires one, as long as it does', async () => {
+  test('keeps the last one as long as their organization requires one', async () => {
     const { as, ana, place } = await withApp({ mfaPolicy: 'optional' });
     const organization = await newOrganization(provider, place, { policy: { require_mfa: true }, members: [ana] });
     const path = `/mfa/factors/${(await summary(as)).factors[0].id}`;
@@ -428,14 +428,14 @@ describe('whoever has a factor', () => {
     expect((await api.delete(path, as)).statusCode).toBe(204);
   });
 
-  test('does not see or remove somebody else’s', async () => {
+  test('does not see or remove another person’s', async () => {
     const [ana, ben] = [await withApp(), await withApp()];
     const [{ id }] = (await summary(ben.as)).factors;
     expect(refusalOf(await api.delete(`/mfa/factors/${id}`, ana.as))).toEqual([404, 'mfa.factor_not_found']);
     expect((await summary(ben.as)).factors).toHaveLength(1);
   });
 
-  test('changes the password only in a session with it', async () => {
+  test('can change the password only in a session with it', async () => {
     const { client, ana, as } = await withApp({ mfaPolicy: 'off' });
     const body = { current_password: 'correct horse battery', new_password: 'another long password' };
     const weak = bearer((await api.signedIn(client, ana)).access_token);
@@ -484,7 +484,7 @@ describe('what is under way', () => {
     return () => api.post('/mfa/totp/confirm', body, as);
   }
 
-  test('of a first factor adds none once the owner has a new password, which ended the session', async () => {
+  test('of a first factor adds none once the owner has set a new password, which ended the session', async () => {
     const { place, ana, as } = await signedIn();
     const answer = await afterIt({ place, ana }, await confirming(as), resetPassword(place, ana));
     expect(refusalOf(answer)).toEqual([401, null]);
@@ -503,7 +503,7 @@ describe('what is under way', () => {
     expect(await kept(ana)).toEqual(before);
   });
 
-  test('of another factor adds none where the session has not shown the one that came meanwhile', async () => {
+  test('of another factor adds none if the session has not used the one that was added meanwhile', async () => {
     const place = await provider.newEnvironment({ mfaPolicy: 'optional' });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const mailbox = { id: uuidv7(), type: 'email_otp', label: 'Email' } as const;
@@ -525,7 +525,7 @@ describe('what is under way', () => {
     ]);
   });
 
-  test('of new recovery codes makes none once an administrator has reset the factors, and nobody is asked for one', async () => {
+  test('of new recovery codes renews none once an administrator has reset the factors, and nobody is asked for one', async () => {
     const { place, client, ana, as } = await withApp({ mfaPolicy: 'required' });
     const { accountId, applicationId, environmentId } = place;
     const waiting = (count: number) => untilWaiting(provider.database.ownerUrl, count);
@@ -547,7 +547,7 @@ describe('what is under way', () => {
   });
 });
 
-test('an enrollment that is not confirmed stores neither a secret nor a factor', async () => {
+test('an enrollment stores neither a secret nor a factor until it is confirmed', async () => {
   const { as, ana } = await signedIn();
   await api.post('/mfa/totp/enroll', undefined, as);
   const rows = await provider.query('select from mfa_factors where identity_id = $1', [ana.id]);

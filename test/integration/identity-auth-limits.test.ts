@@ -29,14 +29,14 @@ async function onFreshCounters(work: (provider: TestProvider, api: ReturnType<ty
   }
 }
 
-test('whoever is right signs in as often as they like, and so does everybody behind one address', () =>
+test('a person with the right password may sign in any number of times, and so may everybody behind one address', () =>
   onFreshCounters(async (provider, api) => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     for (let i = 0; i < 7; i++) expect((await api.login(client, ana)).statusCode).toBe(200);
   }));
 
-test('ten wrong passwords lock an address for a while, and a script can tell the person until when', () =>
+test('ten wrong passwords lock an address for a while, and tell a script until when', () =>
   onFreshCounters(async (provider, api) => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -65,7 +65,7 @@ test.each([
   expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
 });
 
-test('ten wrong codes lock whoever’s they are, in every sign-in, for the right code too', () =>
+test('ten wrong codes lock their person, in every sign-in, for the right code too', () =>
   onFreshCounters(async (provider, api) => {
     const place = await provider.newEnvironment({ mfaPolicy: 'required' });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -86,7 +86,7 @@ test('ten wrong codes lock whoever’s they are, in every sign-in, for the right
     expect(Number(locked.headers['retry-after'])).toBeGreaterThan(800);
   }));
 
-test('a token guesses the current password fifty times in a day, and the right one is then refused too', () =>
+test('a token may guess the current password fifty times in a day, and the right one is then refused too', () =>
   onFreshCounters(async (provider, api) => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -105,7 +105,7 @@ test('a token guesses the current password fifty times in a day, and the right o
     expect(Number(locked.headers['retry-after'])).toBeGreaterThan(80_000);
   }));
 
-test('five links in an hour are asked for from one network address', async () => {
+test('a network address may request five links in an hour', async () => {
   const place = await shared.newEnvironment();
   const client = await place.newClient();
   const forgot = (email: string) => apiOf(shared).post('/password/forgot', { client_id: client.clientId, email });
@@ -113,7 +113,7 @@ test('five links in an hour are asked for from one network address', async () =>
   expect((await forgot('b@example.com')).statusCode).toBe(429);
 });
 
-test('an application of others uses up what it has itself, and not what its person has at the others', async () => {
+test('a third-party application uses up its own limit, and not its person’s limit at other applications', async () => {
   const provider = await newProvider({ rateLimits: true, jwtPerMinute: 3 });
   try {
     const place = await provider.newEnvironment();

@@ -26,7 +26,7 @@ const claimsOf = async (token: string) => {
 };
 
 describe('the right password', () => {
-  test('answers exactly the login result, with tokens that say how and where it was', async () => {
+  test('returns exactly the login result, with tokens that say how and where the person signed in', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const answer = await api.login(client, ana);
@@ -73,7 +73,7 @@ describe('the right password', () => {
     expect(event?.metadata).toMatchObject({ amr: ['pwd'] });
   });
 
-  test('lets in who has an address from before addresses were bounded, and refuses a wrong one as any', async () => {
+  test('works for an address from before addresses were limited, and a wrong password for it is refused as usual', async () => {
     const place = await provider.newEnvironment();
     const client = await place.newClient();
     for (const email of [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, 'x@1.2.3.4']) {
@@ -84,7 +84,7 @@ describe('the right password', () => {
     }
   });
 
-  test('grants the scope that was asked for, without what is unknown', async () => {
+  test('grants the requested scope, without unknown values', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const { scope, access_token: token } = await api.signedIn(client, ana, { scope: 'email admin openid' });
@@ -94,7 +94,7 @@ describe('the right password', () => {
     expect((await api.signedIn(narrow, ana)).scope).toBe('email');
   });
 
-  test('begins a session of its own each time', async () => {
+  test('starts a new session each time', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const tokens = [await api.signedIn(client, ana), await api.signedIn(client, ana)];
@@ -117,7 +117,7 @@ describe('the right password', () => {
     },
   );
 
-  test('of an address that is not confirmed is told so, and nobody else is', async () => {
+  test('reports an unconfirmed address, and only then', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity({ emailVerifiedAt: null })];
     const told = await api.login(client, ana);
@@ -133,7 +133,7 @@ describe('the right password', () => {
 });
 
 describe('one refusal', () => {
-  test('for every reason: status, headers and body do not tell them apart', async () => {
+  test('has every reason: status, headers and body do not differ', async () => {
     const place = await provider.newEnvironment();
     const elsewhere = await provider.newEnvironment();
     const off = await provider.newEnvironment({ passwordLoginEnabled: false });
@@ -162,7 +162,7 @@ describe('one refusal', () => {
     });
   });
 
-  test('after the same time, known or not', async () => {
+  test('takes the same time, known or not', async () => {
     const place = await provider.newEnvironment();
     const client = await place.newClient();
     const [known, inactive] = [await place.newIdentity(), await place.newIdentity({ isActive: false })];
@@ -173,7 +173,7 @@ describe('one refusal', () => {
     await expectEqualTimes(wrong, () => api.login(client, elsewhere));
   });
 
-  test('a failure is in the log of the environment, by the id of its member and without the address', async () => {
+  test('is in the log of the environment, by the member’s id and without the address', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     await api.login(client, ana, { password: 'wrong' });
@@ -188,7 +188,7 @@ describe('one refusal', () => {
   });
 });
 
-test('a sign-in with the old password ends where a new one is set meanwhile', async () => {
+test('a sign-in with the old password ends if a new one is set meanwhile', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   let signingIn: ReturnType<typeof api.login> | undefined;
@@ -209,7 +209,7 @@ test.each([
     'whose password is changed',
     `update identities set password_changed_at = password_changed_at + interval '1 second' where id = $1`,
   ],
-])('%s between session and tokens gets none, and the session ends', async (_, change) => {
+])('a person %s between session and tokens gets no tokens, and the session ends', async (_, change) => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   const { sid } = await claimsOf((await api.signedIn(client, ana)).access_token);
@@ -229,7 +229,7 @@ test.each([
   expect(await ended()).toEqual(provider.now());
 });
 
-test('where the environment wants a captcha, one without is refused before the password is looked at', async () => {
+test('a missing captcha is refused before the password is verified, if the environment requires one', async () => {
   const turnstile = await startTurnstile();
   const guarded = await newProvider({ captchaUrl: turnstile.url });
   try {
@@ -250,14 +250,14 @@ test('where the environment wants a captcha, one without is refused before the p
   }
 });
 
-test('what is no login is refused field by field', async () => {
+test('a malformed login gets the names of its invalid fields', async () => {
   const answer = await api.post('/login', { email: 'ana', extra: 1 });
   expect(answer.statusCode).toBe(400);
   const fields = answer.json().error.details.map(({ field }: { field: string }) => field);
   expect(fields.sort()).toEqual(['client_id', 'email', 'extra', 'password']);
 });
 
-test('an API key besides is refused', async () => {
+test('an additional API key is refused', async () => {
   const answer = await api.post('/login', {}, { authorization: 'Bearer x', 'x-api-key': 'y' });
   expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'auth.multiple_credentials']);
 });
@@ -265,7 +265,7 @@ test('an API key besides is refused', async () => {
 describe('where a second factor is required and none is enrolled', () => {
   const policy = { mfaPolicy: 'required', mfaGracePeriodDays: 7 } as const;
 
-  test('the session is a whole one while the time runs, and says until when', async () => {
+  test('the session is complete while the grace runs, and reports its end', async () => {
     const place = await provider.newEnvironment(policy);
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const first = await api.signedIn(client, ana);
@@ -280,7 +280,7 @@ describe('where a second factor is required and none is enrolled', () => {
     expect(later).toMatchObject({ mfa_enrollment_pending: true, grace_expires_at: first.grace_expires_at });
   });
 
-  test('it is refused when the time is over, until an admin resets it', async () => {
+  test('the sign-in is refused when the grace is over, until an admin resets it', async () => {
     const place = await provider.newEnvironment(policy);
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     await api.signedIn(client, ana);
@@ -299,7 +299,7 @@ describe('where a second factor is required and none is enrolled', () => {
     expect(await api.signedIn(client, ana)).toMatchObject({ mfa_enrollment_pending: true });
   });
 
-  test('it is refused at once where there is no time', async () => {
+  test('the sign-in is refused at once if there is no grace', async () => {
     const place = await provider.newEnvironment({ ...policy, mfaGracePeriodDays: 0 });
     const refused = await api.login(await place.newClient(), await place.newIdentity());
     expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'mfa.enrollment_required']);
@@ -312,7 +312,7 @@ describe('where a second factor is required and none is enrolled', () => {
 });
 
 describe('refresh', () => {
-  test('rotates the token of a public client, and ends the grant when a spent one comes back', async () => {
+  test('rotates the token of a public client, and ends the grant when a used one is presented again', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const { refresh_token: first, access_token: before } = await api.signedIn(client, ana);
@@ -334,7 +334,7 @@ describe('refresh', () => {
     expect((await api.get('/me', bearer(data.access_token))).statusCode).toBe(401);
   });
 
-  test('narrows what is asked for, and never widens it', async () => {
+  test('narrows the requested scope, and never widens it', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const { refresh_token: token } = await api.signedIn(client, ana, { scope: 'openid email' });
@@ -351,7 +351,7 @@ describe('refresh', () => {
       async (own: { newClient(): Promise<{ clientId: string }> }) => (await own.newClient()).clientId,
     ],
     ['of an unknown client', async () => 'unknown'],
-  ])('is refused to a token %s', async (_, other) => {
+  ])('is refused for a token %s', async (_, other) => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const { refresh_token: token } = await api.signedIn(client, ana);
@@ -370,7 +370,7 @@ describe('refresh', () => {
     expect(refused.statusCode).toBe(401);
   });
 
-  test('the token endpoint takes the same token', async () => {
+  test('the token endpoint accepts the same token', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const { refresh_token: token } = await api.signedIn(client, ana);
@@ -383,7 +383,7 @@ describe('refresh', () => {
   });
 });
 
-test('a session lives on its refresh token beyond its own time', async () => {
+test('a session survives its own lifetime by its refresh token', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   const { refresh_token: token } = await api.signedIn(client, ana);

@@ -39,7 +39,7 @@ const toldBy = ({ access_token: token }: LoginResult) => {
 };
 
 describe('where a second factor is asked for', () => {
-  test('the password answers a challenge, and no tokens', async () => {
+  test('the password gets a challenge, and no tokens', async () => {
     const { result, ana } = await challenged();
     expect(result).toEqual({
       requires_application_selection: false,
@@ -64,7 +64,7 @@ describe('where a second factor is asked for', () => {
     expect(sessions).toHaveLength(0);
   });
 
-  test('the code of the app completes it, with the scope of the login and the time of the password', async () => {
+  test('the app’s code completes it, with the login’s scope and the password’s time', async () => {
     const { answer, totp, ana } = await challenged(required, { scope: 'openid email' });
     const at = Math.floor(provider.now().getTime() / 1000);
     provider.wait(minutes(1));
@@ -85,14 +85,14 @@ describe('where a second factor is asked for', () => {
     expect(passed?.metadata).toMatchObject({ factor: 'totp' });
   });
 
-  test('who ends all sessions of the person ends it as well', async () => {
+  test('ending all sessions of the person ends the challenge as well', async () => {
     const { answer, totp, ana, place } = await challenged();
     const sessions = createOwnSessions({ db: provider.db, now: provider.now });
     expect(await sessions.endOthers(place, ana.id, uuidv7())).toBe(0);
     expect(refusalOf(await answer('totp', { code: totp.code() }))).toEqual([400, 'mfa.challenge_invalid']);
   });
 
-  test('a wrong code leaves it open', async () => {
+  test('a wrong code leaves the challenge open', async () => {
     const { answer, totp } = await challenged();
     const wrong = totp.code() === '000000' ? '111111' : '000000';
     expect(refusalOf(await answer('totp', { code: wrong }))).toEqual([401, 'mfa.code_invalid']);
@@ -113,7 +113,7 @@ describe('where a second factor is asked for', () => {
     expect(refusalOf(replayed)).toEqual([401, 'mfa.code_invalid']);
   });
 
-  test('a recovery code completes it too, once, as two factors', async () => {
+  test('a recovery code completes the challenge too, once, as two factors', async () => {
     const { client, ana, answer, totp } = await challenged();
     const [code = ''] = totp.recoveryCodes ?? [];
     const { data } = (await answer('recovery-code', { code: code.toLowerCase() })).json();
@@ -123,7 +123,7 @@ describe('where a second factor is asked for', () => {
     expect(refusalOf(replayed)).toEqual([401, 'mfa.code_invalid']);
   });
 
-  test('a mailed code completes it, and never as two strong factors', async () => {
+  test('a mailed code completes the challenge, and never as two strong factors', async () => {
     const { answer, ana, client } = await challenged();
     expect(refusalOf(await answer('email-otp', { code: '123456' }))).toEqual([401, 'mfa.code_invalid']);
     const sent = await answer('email-otp/send', {});
@@ -137,7 +137,7 @@ describe('where a second factor is asked for', () => {
     expect(toldBy(data)).toMatchObject({ amr: ['pwd', 'otp'], acr: 'urn:gatehouse:aal1' });
   });
 
-  test('a code is mailed in the language of who asks, and else of the environment', async () => {
+  test('a code is mailed in the caller’s language, or else the environment’s', async () => {
     const { answer, place } = await challenged({ ...required, defaultLocale: 'de' });
     await answer('email-otp/send', {});
     const codes = async () =>
@@ -147,13 +147,13 @@ describe('where a second factor is asked for', () => {
     expect(await codes()).toMatchObject([{ locale: 'de' }, { locale: 'en' }]);
   });
 
-  test('no code is mailed where the environment takes none', async () => {
+  test('no code is mailed if the environment does not allow them', async () => {
     const { answer, result } = await challenged({ ...required, mfaAllowedFactors: ['totp'] });
     expect(result.mfa_challenge.available_factors).toEqual(['totp']);
     expect((await answer('email-otp/send', {})).json().error.code).toBe('mfa.email_unavailable');
   });
 
-  test('a sign-in that asks for two strong factors is asked whatever the policy', async () => {
+  test('a sign-in that requests two strong factors is challenged whatever the policy', async () => {
     const aal2 = { acr_values: 'urn:gatehouse:aal2' };
     const { result, answer, totp, client, ana } = await challenged({ mfaPolicy: 'off' }, aal2);
     expect(result.mfa_challenge.available_factors).toEqual(['totp', 'recovery_code']);
@@ -161,7 +161,7 @@ describe('where a second factor is asked for', () => {
     expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: false });
   });
 
-  test('a sign-in that would rather have two, and takes one, asks who has a factor for it', async () => {
+  test('a sign-in that prefers two factors, and accepts one, challenges a person who has one for it', async () => {
     const rather = { acr_values: 'urn:gatehouse:aal2 urn:gatehouse:aal1' };
     const { result, answer, totp, client, place } = await challenged({ mfaPolicy: 'off' }, rather);
     expect(result.mfa_challenge.available_factors).toEqual(['totp', 'recovery_code']);
@@ -190,7 +190,7 @@ describe('a passkey or security key', () => {
     return { key, token, begun, added, challenge, options, answer };
   }
 
-  test('is enrolled by who is signed in, and completes the next sign-in', async () => {
+  test('is enrolled by a signed-in person, and completes the next sign-in', async () => {
     const { key, added, challenge, options, answer } = await withKey();
     expect(added.statusCode).toBe(201);
     expect(added.json().data).toMatchObject({
@@ -202,7 +202,7 @@ describe('a passkey or security key', () => {
     expect(toldBy(data)).toMatchObject({ amr: ['pwd', 'hwk', 'user', 'mfa'], acr: 'urn:gatehouse:aal2' });
   });
 
-  test('answers each challenge once, and only the last one', async () => {
+  test('answers each challenge once, and only the newest one', async () => {
     const { key, options, answer } = await withKey();
     const old = key.get(await options());
     await options();
@@ -260,7 +260,7 @@ describe('a challenge token', () => {
     },
   );
 
-  test('is no token of the hosted pages', async () => {
+  test('is invalid on the hosted pages', async () => {
     const { token, client } = await challenged();
     const fields = { challenge_token: token, code: '123456', client_id: client.clientId };
     const refused = await provider.browser().post('/oauth/mfa-challenge', fields, { origin: provider.baseUrl });
@@ -285,7 +285,7 @@ describe('a challenge token', () => {
     expect(refusalOf(await answer('totp', { code: totp.code() }))).toEqual([400, 'mfa.challenge_invalid']);
   });
 
-  test('lets its client’s scripts read the answer, also when it is over', async () => {
+  test('lets its client’s scripts read the answer, also when it has expired', async () => {
     const { answer } = await challenged();
     const origin = 'https://app.example.com';
     const wrong = await answer('totp', { code: '000000' }, { origin });
@@ -304,7 +304,7 @@ describe('a device', () => {
     return { ...cookie, header: { cookie: `${cookie?.name}=${cookie?.value}` } };
   };
 
-  test('is remembered when the person says so, and is no second factor', async () => {
+  test('is remembered if the person asks for that, and is no second factor', async () => {
     const { answer, totp, client, ana } = await challenged({ ...required, mfaTrustedDeviceDays: 30 });
     const done = await answer('totp', { code: totp.code(), remember_device: true });
     const cookie = cookieOf(done);
@@ -325,7 +325,7 @@ describe('a device', () => {
     expect((await api.login(client, ana, {}, cookie.header)).json().data.requires_mfa_challenge).toBe(true);
   });
 
-  test('that is trusted for somebody else is not trusted', async () => {
+  test('that another person trusted is not trusted', async () => {
     const { place, answer, totp, client } = await challenged({ ...required, mfaTrustedDeviceDays: 30 });
     const { header } = cookieOf(await answer('totp', { code: totp.code(), remember_device: true }));
     const ben = await place.newIdentity();
@@ -333,13 +333,13 @@ describe('a device', () => {
     expect((await api.login(client, ben, {}, header)).json().data.requires_mfa_challenge).toBe(true);
   });
 
-  test('is not remembered where the environment has no days for it', async () => {
+  test('is not remembered if the environment allows no days for it', async () => {
     const { answer, totp } = await challenged({ ...required, mfaTrustedDeviceDays: 0 });
     const done = await answer('totp', { code: totp.code(), remember_device: true });
     expect([done.statusCode, done.cookies]).toEqual([200, []]);
   });
 
-  test('has the cookie that counts also where the sign-in is refused after its factor', async () => {
+  test('has its cookie also if the sign-in is refused after the factor', async () => {
     const { answer, totp, client, ana, place } = await challenged({ ...required, mfaTrustedDeviceDays: 30 });
     const before = cookieOf(await answer('totp', { code: totp.code(), remember_device: true }));
     provider.wait(minutes(1));
@@ -359,7 +359,7 @@ describe('a device', () => {
   });
 });
 
-test('a factor that the environment does not take lets nobody in, and the time to enroll one that it takes counts', async () => {
+test('a factor that the environment does not allow lets nobody in, and the grace to enroll an allowed one applies', async () => {
   const { answer, totp, result, place } = await challenged({
     ...required,
     mfaGracePeriodDays: 7,

@@ -29,7 +29,7 @@ const withoutPasswords = ({ environmentId }: TestEnvironment) =>
 describe('changing the own password', () => {
   const change = (token: string, body: object) => api.put('/password', body, bearer(token));
 
-  test('takes the current one, keeps this session, ends all others, and is told by mail', async () => {
+  test('requires the current one, keeps this session, ends all others, and mails a notice', async () => {
     const { place, client, ana } = await someone();
     const [here, there] = [await api.signedIn(client, ana), await api.signedIn(client, ana)];
     const changed = await change(here.access_token, { current_password: password, new_password: next });
@@ -45,7 +45,7 @@ describe('changing the own password', () => {
     expect(mails.map(({ template }) => template)).toEqual(['identity-password-changed']);
   });
 
-  test('works in a session that lives on its refresh token', async () => {
+  test('works in a session that lives on by its refresh token', async () => {
     const { client, ana } = await someone();
     const { refresh_token: token } = await api.signedIn(client, ana);
     provider.wait(hours(13));
@@ -59,7 +59,7 @@ describe('changing the own password', () => {
     ['short', { current_password: password, new_password: 'short' }, 400, 'validation.failed'],
     ['guessable', { current_password: password, new_password: 'acme4acme' }, 400, 'password.context_specific'],
     ['missing', { new_password: next }, 400, 'validation.failed'],
-  ])('is refused where something is %s', async (_, body, status, code) => {
+  ])('is refused if something is %s', async (_, body, status, code) => {
     const { client, ana } = await someone();
     const { access_token: token } = await api.signedIn(client, ana);
     const refused = await change(token, body);
@@ -67,7 +67,7 @@ describe('changing the own password', () => {
     expect((await api.login(client, ana)).statusCode).toBe(200);
   });
 
-  test('is no path where the environment takes no passwords', async () => {
+  test('is an unknown path if the environment does not allow passwords', async () => {
     const { place, client, ana } = await someone();
     const { access_token: token } = await api.signedIn(client, ana);
     await withoutPasswords(place);
@@ -75,7 +75,7 @@ describe('changing the own password', () => {
     expect([refused.statusCode, refused.json().error.code]).toEqual([404, 'route.not_found']);
   });
 
-  test('is refused to who has none: an access token alone sets no password', async () => {
+  test('is refused to a person without one: an access token alone sets no password', async () => {
     const { client, ana } = await someone();
     const { access_token: token } = await api.signedIn(client, ana);
     await provider.query('update identities set password_hash = null where id = $1', [ana.id]);
@@ -90,7 +90,7 @@ describe('a forgotten password', () => {
   const reset = (client: { clientId: string }, token: string, chosen = next) =>
     api.post('/password/reset', { client_id: client.clientId, token, password: chosen });
 
-  test('is answered alike for every address, and mailed to those that are known here', async () => {
+  test('gets the same answer for every address, and a mail to those that are known here', async () => {
     const { place, client, ana } = await someone();
     const answers = [await forgot(client, ana.email), await forgot(client, 'nobody@example.com')];
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
@@ -100,7 +100,7 @@ describe('a forgotten password', () => {
     expect(await lastLink(provider, place.environmentId)).toMatch(/^\/oauth\/password\/reset\?token=[\w-]{43}$/);
   });
 
-  test('is mailed however the domain of the address is typed', async () => {
+  test('is mailed however the address’s domain is typed', async () => {
     const { place, client, ana } = await someone();
     const name = `ida-${ana.id}`;
     await place.newIdentity({ email: `${name}@xn--bcher-kva.example` });
@@ -109,7 +109,7 @@ describe('a forgotten password', () => {
     expect(mails.map(({ to }) => to)).toEqual([`${name}@xn--bcher-kva.example`]);
   });
 
-  test('is replaced by the token of the link, once, and every session ends', async () => {
+  test('is replaced by the link’s token, once, and every session ends', async () => {
     const { place, client, ana } = await someone();
     const { access_token: token } = await api.signedIn(client, ana);
     await forgot(client, ana.email);
@@ -141,7 +141,7 @@ describe('a forgotten password', () => {
     expect((await reset({ clientId: 'unknown' }, link)).statusCode).toBe(401);
   });
 
-  test('is answered alike and mailed to nobody where the environment takes no passwords; a link of before sets none', async () => {
+  test('gets the same answer and no mail if the environment does not allow passwords; an earlier link sets none', async () => {
     const { place, client, ana } = await someone();
     await forgot(client, ana.email);
     const link = await mailedToken(place);
@@ -157,7 +157,7 @@ describe('a forgotten password', () => {
     expect(kept).toEqual({ password_changed_at: ana.passwordChangedAt });
   });
 
-  test('the page that its mail leads to opens without an authorization request', async () => {
+  test('has a page that opens from the mail without an authorization request', async () => {
     const { place, client, ana } = await someone();
     await forgot(client, ana.email);
     const page = await provider.browser().get(await lastLink(provider, place.environmentId));
@@ -165,7 +165,7 @@ describe('a forgotten password', () => {
     expect(page.headers['content-type']).toMatch(/^text\/html/);
   });
 
-  test('unknown clients are refused', async () => {
+  test('is refused to unknown clients', async () => {
     const { ana } = await someone();
     const refused = await forgot({ clientId: 'unknown' }, ana.email);
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
@@ -187,7 +187,7 @@ describe('confirming an address', () => {
   const confirm = (client: { clientId: string }, token: string, chosen?: string) =>
     api.post('/verify-email', { client_id: client.clientId, token, ...(chosen && { password: chosen }) });
 
-  test('takes the token of the mail with the password of the sign-up, once', async () => {
+  test('requires the mail’s token with the sign-up’s password, once', async () => {
     const { client, email, token } = await signedUp();
     expect((await api.login(client, { email })).json().error.code).toBe('identity.email_unverified');
     for (const wrong of [undefined, 'wrong']) {

@@ -30,7 +30,7 @@ async function waiting(options: Other & { isMember?: boolean; isActive?: boolean
   return { place, client, ana, other, select, token: (await api.signedIn(client, ana)).selection_token };
 }
 
-test('who is a member elsewhere is shown where, gets no tokens, and goes on there', async () => {
+test('a member of another Application is shown which, gets no tokens, and continues there', async () => {
   const place = await provider.newEnvironment();
   const client = await place.newClient();
   const ana = await place.newIdentity({ isMember: false });
@@ -74,7 +74,7 @@ test('who is a member elsewhere is shown where, gets no tokens, and goes on ther
   expect([me.environment.id, me.application.id]).toEqual([other.environmentId, other.applicationId]);
 });
 
-test('somebody who was deactivated only here may choose another Application as well', async () => {
+test('a person who was deactivated only here may select another Application as well', async () => {
   const { token } = await waiting({ isMember: true, isActive: false });
   expect(token).toEqual(expect.any(String));
 });
@@ -86,7 +86,7 @@ test('a member of this Application is not asked to choose, wherever else they ar
   expect(await api.signedIn(client, ana)).toMatchObject({ requires_application_selection: false, applications: null });
 });
 
-describe('nothing is told to', () => {
+describe('no Application is offered to', () => {
   test.each<[string, Other & { active?: boolean; otherAccount?: boolean }]>([
     ['members of another type of environment', { type: 'production' }],
     ['members of an environment that takes no passwords', { settings: { passwordLoginEnabled: false } }],
@@ -102,7 +102,7 @@ describe('nothing is told to', () => {
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
   });
 
-  test('whoever has not the right password, in the words and the log of anybody', async () => {
+  test('a person with a wrong password, whose answer and log entry are the usual ones', async () => {
     const { place, client, ana } = await waiting();
     const refused = await api.login(client, ana, { password: 'wrong' });
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
@@ -122,13 +122,13 @@ describe('a selection token', () => {
     expect((await select(token)).statusCode).toBe(401);
   });
 
-  test('lasts five minutes', async () => {
+  test('is valid for five minutes', async () => {
     const { select, token } = await waiting();
     provider.wait(minutes(5));
     expect((await select(token)).statusCode).toBe(401);
   });
 
-  test('is worth nothing after the password was changed', async () => {
+  test('is void after the password was changed', async () => {
     const { select, token, ana } = await waiting();
     await provider.query('update identities set password_changed_at = $2 where id = $1', [
       ana.id,
@@ -137,13 +137,13 @@ describe('a selection token', () => {
     expect((await select(token)).statusCode).toBe(404);
   });
 
-  test.each(['', 'test.AAAA', `test.${'A'.repeat(400)}`])('that we did not write (%s) is refused', async (forged) => {
+  test.each(['', 'test.AAAA', `test.${'A'.repeat(400)}`])('that we did not issue (%s) is refused', async (forged) => {
     const { select } = await waiting();
     const refused = await select(forged);
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
   });
 
-  test('opens only what was offered, and stays good when something else is asked for', async () => {
+  test('opens only what was offered, and stays valid when something else is requested', async () => {
     const { place, client, other, select, token, ana } = await waiting();
     const elsewhere = await newOther(provider, place, { name: 'Not theirs' });
     const live = await newOther(provider, place, { name: 'Live', type: 'production' });
@@ -177,7 +177,7 @@ describe('a selection token', () => {
     expect((await select(token)).statusCode).toBe(200);
   });
 
-  test('goes through the second factor of the environment that was chosen', async () => {
+  test('requires the second factor of the selected environment', async () => {
     const settings = { mfaPolicy: 'required', mfaGracePeriodDays: 7 } as const;
     const { select, token } = await waiting({ settings });
     expect((await select(token)).json().data).toMatchObject({
@@ -190,7 +190,7 @@ describe('a selection token', () => {
   });
 });
 
-test('a session of one environment is neither seen nor ended from another, though it is the same person’s', async () => {
+test('a session of one environment is neither visible nor ended from another, though it is the same person’s', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   const other = await newOther(provider, place);
@@ -208,7 +208,7 @@ test('a session of one environment is neither seen nor ended from another, thoug
   expect((await api.get('/me', bearer(there.access_token))).statusCode).toBe(200);
 });
 
-test('an unconfirmed address is told so before anything else', async () => {
+test('an unconfirmed address is reported before anything else', async () => {
   const place = await provider.newEnvironment();
   const ana = await place.newIdentity({ isMember: false, emailVerifiedAt: null });
   await (await newOther(provider, place)).join(ana.id);

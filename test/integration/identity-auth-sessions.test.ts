@@ -26,7 +26,7 @@ const refreshed = (client: { clientId: string }, token: string) =>
   api.post('/refresh', { client_id: client.clientId, refresh_token: token });
 
 describe('who is signed in', () => {
-  test('reads who and where they are', async () => {
+  test('reads their profile and where they are signed in', async () => {
     const { place, ana, access_token: token } = await signedIn();
     expect((await api.get('/me', bearer(token))).json().data).toEqual({
       identity: {
@@ -70,7 +70,7 @@ describe('who is signed in', () => {
     expect((await api.get('/sessions?take=101', bearer(token))).statusCode).toBe(400);
   });
 
-  test('ends one of them with all that was issued in it, at once', async () => {
+  test('ends a session with all that was issued in it, at once', async () => {
     const { client, ana, access_token: token } = await signedIn();
     const lost = await api.signedIn(client, ana);
     const { items } = (await api.get('/sessions', bearer(lost.access_token))).json();
@@ -84,7 +84,7 @@ describe('who is signed in', () => {
     expect(event?.resource_id).toBe(ana.id);
   });
 
-  test('ends another however long ago they signed in, where the environment wants nothing else', async () => {
+  test('ends another session by any sign-in, however old, if the environment requires nothing else', async () => {
     const { client, ana, access_token: token } = await signedIn();
     const lost = await api.signedIn(client, ana);
     const { items } = (await api.get('/sessions', bearer(lost.access_token))).json();
@@ -93,7 +93,7 @@ describe('who is signed in', () => {
     expect((await api.delete(`/sessions/${id}`, bearer(token))).statusCode).toBe(204);
   });
 
-  test('sees one that nobody has used for too long as long as a client lives on what it was given in it', async () => {
+  test('sees an idle session as long as a client lives on by tokens that it got in it', async () => {
     const idleSeconds = 900;
     const place = await provider.newEnvironment({ sessionIdleTtlSeconds: idleSeconds });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -111,7 +111,7 @@ describe('who is signed in', () => {
     expect(await listed()).toEqual([true]);
   });
 
-  test('ends another by a recent sign-in alone where the environment wants that, and its own by none', async () => {
+  test('ends another session only by a recent sign-in if the environment requires that, and their own by any', async () => {
     const place = await provider.newEnvironment({ sessionEndRequireRecentSignIn: true });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const [old, other] = [await api.signedIn(client, ana), await api.signedIn(client, ana)];
@@ -129,7 +129,7 @@ describe('who is signed in', () => {
     expect(await end(idOf(true), old)).toEqual([204, '']);
   });
 
-  test('ends another by the factor that the environment takes, and without one that it takes no more', async () => {
+  test('ends another session by an allowed factor, and without one if theirs is not allowed any more', async () => {
     const settings = { sessionEndRequireRecentSignIn: true, mfaPolicy: 'optional', mfaTrustedDeviceDays: 0 } as const;
     const place = await provider.newEnvironment(settings);
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -156,7 +156,7 @@ describe('who is signed in', () => {
     expect(await end(recent)).toBe(204);
   });
 
-  test('ends another in a browser that is trusted, where a mailed code is all that they have', async () => {
+  test('ends another session in a trusted browser, if mailed codes are their only factor', async () => {
     const settings = { sessionEndRequireRecentSignIn: true, mfaPolicy: 'optional', mfaTrustedDeviceDays: 30 } as const;
     const place = await provider.newEnvironment({ ...settings, mfaAllowedFactors: ['email_otp'] });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -172,7 +172,7 @@ describe('who is signed in', () => {
     expect((await api.delete(`/sessions/${id}`, trusted)).statusCode).toBe(204);
   });
 
-  test('ends no session of somebody else, nor of another environment', async () => {
+  test('cannot end a session of another person, or of another environment', async () => {
     const [ana, ben] = [await signedIn(), await signedIn()];
     const { items } = (await api.get('/sessions', bearer(ben.access_token))).json();
     const refused = await api.delete(`/sessions/${items[0].id}`, bearer(ana.access_token));
@@ -200,7 +200,7 @@ describe('signing out', () => {
     ]);
   });
 
-  test('by the refresh token does so too, by a spent one as well', async () => {
+  test('by the refresh token does so too, also by a used one', async () => {
     const { client, access_token: token, refresh_token: first } = await signedIn();
     const { data } = (await refreshed(client, first)).json();
     const answer = await api.post('/logout', { client_id: client.clientId, refresh_token: first });
@@ -209,7 +209,7 @@ describe('signing out', () => {
     expect((await refreshed(client, data.refresh_token)).statusCode).toBe(401);
   });
 
-  test('does so too by one whose grant was ended by a late use; not for an application of others', async () => {
+  test('does so too if a late use has ended the token’s grant; but not for a third-party application', async () => {
     for (const consentRequired of [false, true]) {
       const { client, ana, refresh_token: first } = await signedIn();
       await provider.query('update oauth_clients set consent_required = $2 where client_id = $1', [
@@ -227,7 +227,7 @@ describe('signing out', () => {
     }
   });
 
-  test('tells once by which session at an identity provider it began, if by one', async () => {
+  test('returns once by which session at an identity provider it began, if any', async () => {
     const { signOutBy } = createApiSessions({ db: provider.db, now: provider.now });
     const [local, federated] = [await signedIn(), await signedIn()];
     const ssoSessionId = uuidv7();
@@ -251,7 +251,7 @@ describe('signing out', () => {
   });
 });
 
-test('somebody who was deleted after the token was checked has no profile', async () => {
+test('a person who was deleted after the token was checked has no profile', async () => {
   const { place, ana } = await signedIn();
   const { accountId, applicationId, environmentId } = place;
   const subject = { accountId, applicationId, environmentId, identityId: ana.id, sessionId: uuidv7() };
@@ -350,7 +350,7 @@ describe('scripts', () => {
     expect([refused.statusCode, refused.headers['access-control-allow-origin']]).toEqual([401, own]);
   });
 
-  test.each(['https://evil.example.com', 'null'])('scripts of %s may read nothing', async (origin) => {
+  test.each(['https://evil.example.com', 'null'])('of %s may read nothing', async (origin) => {
     const { client, ana } = await place();
     const { access_token: token } = await api.signedIn(client, ana);
     const answers = [await api.login(client, ana, {}, { origin }), await api.get('/me', { ...bearer(token), origin })];
@@ -366,7 +366,7 @@ describe('scripts', () => {
     ['/sessions/x', 'DELETE'],
     ['/mfa/challenge/totp', 'POST'],
     ['/password', 'PUT'],
-  ])('may ask before %s', async (path, methods) => {
+  ])('may send a preflight request for %s', async (path, methods) => {
     const headers = { origin: own, 'access-control-request-method': 'POST' };
     const answer = await api.options(path, headers);
     expect(answer.statusCode).toBe(204);

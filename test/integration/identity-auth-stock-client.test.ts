@@ -27,7 +27,7 @@ async function post(path: string, body: object): Promise<LoginResult> {
   return data;
 }
 
-test('what the API issues is verified, refreshed, read and revoked by a standard library', async () => {
+test('a standard library verifies, refreshes, reads and revokes what the API issues', async () => {
   const place = await provider.newEnvironment({ mfaPolicy: 'required' });
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   const totp = await enrollTotp(provider, place, ana);

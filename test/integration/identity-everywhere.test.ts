@@ -102,7 +102,7 @@ const here = async (id: string, action: string) =>
     [id, action, account.scope.environmentId],
   );
 
-test('a changed profile and address are told in each Environment of the person', async () => {
+test('a changed profile and address are events in each Environment of the person', async () => {
   const { id, email } = await inBoth();
   const told = await toldOfB(id, () =>
     call('PATCH', `/identities/${id}`, { email: `new-${email}`, first_name: 'Ana', email_verified: true }),
@@ -113,7 +113,7 @@ test('a changed profile and address are told in each Environment of the person',
   expect(await toldOfB(id, () => call('PATCH', `/identities/${id}`, { first_name: 'Ana' }))).toEqual([]);
 });
 
-test('a new password is told in each, with the sessions of that Environment only', async () => {
+test('a new password is an event in each Environment, with the sessions of that Environment only', async () => {
   const { id, email } = await inBoth();
   await signedIn(account.scope, email);
   await signedIn(scopeOfB, email);
@@ -140,7 +140,7 @@ test('a new password is told in each, with the sessions of that Environment only
   expect(await rowsOf(api, mails, ['identity-password-changed', id])).toHaveLength(1); // it is one person
 });
 
-test('a password that is taken away, an address that is confirmed and factors that are reset are told in each', async () => {
+test('a removed password, a confirmed address and reset factors are events in each Environment', async () => {
   const { id } = await inBoth({ email_verified: false });
   await newPublicClient(api, account.scope);
   const work = async () => {
@@ -186,7 +186,7 @@ test("a directory's change in one Environment is an event in the others", async 
   expect(typesOf(await toldOfB(id, work))).toEqual(['identity.updated']);
 });
 
-describe('the names of somebody whose address was unverified are told in each', () => {
+describe('names that replace those of an unverified address are events in each Environment', () => {
   /** Creates a person in B by a caller who did not know the whole name. */
   async function newStranger() {
     const email = `${uuidv7()}@example.com`;
@@ -197,7 +197,7 @@ describe('the names of somebody whose address was unverified are told in each', 
   const updated = (changed: string[]) => ({ type: 'identity.updated', data: { changed } });
   const verified = { type: 'identity.email_verified' };
 
-  test('where they came by an invite', async () => {
+  test('by an invite', async () => {
     const { id, email } = await newStranger();
     const posts = callsWith(api, keyOfA as Record<string, string>);
     const { token } = await inviteTo(posts, '/identity-invites', { email, first_name: null, last_name: null });
@@ -208,7 +208,7 @@ describe('the names of somebody whose address was unverified are told in each', 
     expect(await here(id, 'identity.updated')).toMatchObject([{ metadata: { changed: ['last_name'] } }]);
   });
 
-  test('where they signed up, if they are others', async () => {
+  test('by a sign-up, if they are different', async () => {
     const client = await newPublicClient(api, account.scope);
     const [redirect_uri] = client.redirectUris;
     const { environmentId } = account.scope;
@@ -239,7 +239,7 @@ describe('the names of somebody whose address was unverified are told in each', 
   });
 });
 
-test('an Environment that the person has left hears nothing more', async () => {
+test('an Environment that the person has left has no further events', async () => {
   const { id } = await inBoth();
   await call('DELETE', `/identities/${id}`, undefined, keyOfB).catch(() => {}); // a 204 has no body
   expect(await toldOfB(id, () => call('PATCH', `/identities/${id}`, { first_name: 'Ana' }))).toEqual([]);

@@ -100,7 +100,7 @@ test('a new person becomes a verified identity with the role, and can sign in', 
   expect((await key('GET', `${path}/summary`)).json().data).toMatchObject({ total_invites: 1, accepted_count: 1 });
 });
 
-test('twenty acceptances at once are one', async () => {
+test('twenty acceptances at once accept once', async () => {
   const made = await inviteTo(key, path, { role_id: await newRole(key) });
   const answers = await Promise.all(Array.from({ length: 20 }, () => accept(made.token)));
   expect(outcomesOf(answers)).toEqual({ 200: 1, '400 invite.link_invalid': 19 });
@@ -109,7 +109,7 @@ test('twenty acceptances at once are one', async () => {
   expect(await identityCount()).toBe(1);
 });
 
-test('a token that does not work is refused alike, whatever is wrong with it', async () => {
+test('every unusable token is refused alike, whatever is wrong with it', async () => {
   const [accepted, revoked, resent, expired, removed] = [
     await inviteTo(key, path),
     await inviteTo(key, path),
@@ -147,7 +147,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
     expect(outcomeOf(await post('/invite-info', body))).toBe('400 validation.failed');
 });
 
-test('somebody with a verified sign-in joins with it as it is', async () => {
+test('a person with a verified sign-in joins with it unchanged', async () => {
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const caller = await newIdentityCaller(api, account);
   await query('update identities set verified_by_word = false where id = $1', [caller.id]); // they have proved it
@@ -162,7 +162,7 @@ test('somebody with a verified sign-in joins with it as it is', async () => {
   expect(await signInTo(api, clientId, caller.email, 'another secret phrase')).toBe('401');
 });
 
-test('who has not proved the address does so by accepting; a password and factors that somebody set before end', async () => {
+test('a person who has not proved the address does so by accepting; a password and factors set by others end', async () => {
   const other = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const [withPassword, without] = [newAddress(), newAddress()];
   await other('POST', '/identities', { email: withPassword, password: 'an imported phrase', first_name: 'Guess' });
@@ -182,11 +182,11 @@ test('who has not proved the address does so by accepting; a password and factor
   expect(await signInTo(api, await newClient(), withPassword, 'an imported phrase')).toBe('401');
 });
 
-describe('who is only said to have the address shows it by accepting', () => {
+describe('accepting proves the address of a person who is only claimed to have it', () => {
   const said = { email_verified: true, password: 'an imported phrase', first_name: 'Guess' };
   const inProduction = async () => callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
 
-  test('who was made for tests, and comes to production for the first time', async () => {
+  test('also of one created for tests, who enters production for the first time', async () => {
     const production = await inProduction();
     const email = newAddress();
     expect(outcomeOf(await key('POST', '/identities', { email, ...said }))).toBe('201');
@@ -206,7 +206,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
   });
 
-  test('also who has replaced the password by a mailed link since: a passkey that somebody enrolled is there still', async () => {
+  test('also of one who has replaced the password by a mailed link: a foreign passkey is still enrolled', async () => {
     const production = await inProduction();
     const email = newAddress();
     await key('POST', '/identities', { email, ...said });
@@ -221,7 +221,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     expect(await waysInOf(query, id)).toEqual(noWayIn);
   });
 
-  test('of whom it was said after they were asked in', async () => {
+  test('also of one about whom the claim was made after the invite', async () => {
     const [made, changed] = [newAddress(), newAddress()];
     const there = await inProduction();
     await there('POST', '/identities', { email: changed, password: said.password });
@@ -238,7 +238,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     }
   });
 
-  test('whose password somebody else has set for tests since they had shown it', async () => {
+  test('also of one whose password another caller has set for tests since the proof', async () => {
     const production = await inProduction();
     const [theirs, own] = [await newIdentityCaller(api, account), await newIdentityCaller(api, account)];
     await query('update identities set verified_by_word = false where id = any($1)', [[theirs.id, own.id]]);
@@ -262,7 +262,7 @@ describe('who is only said to have the address shows it by accepting', () => {
     expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
   });
 
-  test('and not who is in production already', async () => {
+  test('but not of one who is in production already', async () => {
     const email = newAddress();
     const there = await inProduction();
     expect(outcomeOf(await there('POST', '/identities', { email, ...said }))).toBe('201');
@@ -272,7 +272,7 @@ describe('who is only said to have the address shows it by accepting', () => {
   });
 });
 
-test('names that nobody says anew stay as they were', async () => {
+test('names that the acceptance does not change stay as they were', async () => {
   const other = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const email = newAddress();
   await other('POST', '/identities', { email, first_name: 'Ivo', last_name: 'Kern' });
@@ -281,7 +281,7 @@ test('names that nobody says anew stay as they were', async () => {
   expect(await personWith(email)).toMatchObject({ first_name: 'Ivo', last_name: 'Kerner', verified: true });
 });
 
-test('a password is required of a new person, long enough and not known from a breach', async () => {
+test('a new person needs a password, long enough and not known from a breach', async () => {
   const made = await inviteTo(key, path);
   const detailOf = async (body: object) => {
     const answer = await accept(made.token, body);
@@ -311,7 +311,7 @@ test('an Environment without passwords asks for none', async () => {
   expect(await personWith(made.email)).toMatchObject({ password_hash: null, verified: true });
 });
 
-test('an invite to the directory adds nobody to an environment', async () => {
+test('an invite to the directory adds the person to no environment', async () => {
   const made = await inviteTo(key, path, { intent: 'directory' });
   expect(await info(made.token)).toMatchObject({ intent: 'directory', environment_name: null });
   const since = await databaseTime(api);
@@ -331,7 +331,7 @@ test('an invite to the directory adds nobody to an environment', async () => {
   expect(await membershipsOf(made.email)).toHaveLength(1);
 });
 
-test('a role or node that is gone is left out, and the audit log says so', async () => {
+test('a role or node that was deleted is left out, and the audit log says so', async () => {
   const node = await newNode(key, 'Hall', null);
   const [first, second] = [await newRole(key), await newRole(key)];
   const withoutRole = await inviteTo(key, path, { role_id: first });
@@ -356,7 +356,7 @@ test('a role or node that is gone is left out, and the audit log says so', async
   }
 });
 
-test('a role whose node is deleted at this moment is left out, and whoever accepts is let in', async () => {
+test('a role whose node is deleted at this moment is left out, and the person is let in', async () => {
   const node = await newNode(key, 'Hall', null);
   const made = await inviteTo(key, path, { role_id: await newRole(key), node_id: node.id });
   const accepted = await comingUpon(
@@ -369,7 +369,7 @@ test('a role whose node is deleted at this moment is left out, and whoever accep
   expect(await heldBy(api, account.scope, made.email)).toEqual([]);
 });
 
-test('who was kept out meanwhile is not let in, and who joined meanwhile gets what was offered', async () => {
+test('a person who was locked out meanwhile is not let in, and one who joined meanwhile gets what was offered', async () => {
   const role_id = await newRole(key);
   const [kept, joined] = [await inviteTo(key, path), await inviteTo(key, path, { role_id })];
   const { id } = (await key('POST', '/identities', { email: kept.email })).json().data;
@@ -382,7 +382,7 @@ test('who was kept out meanwhile is not let in, and who joined meanwhile gets wh
   expect(await heldBy(api, account.scope, joined.email)).toEqual([{ role_id, node_id: (await rootOf(key)).id }]);
 });
 
-test('somebody who held the role meanwhile, until its time was over, is given it anew', async () => {
+test('a person who held the role meanwhile, until it ended, gets it again', async () => {
   const role_id = await newRole(key);
   const made = await inviteTo(key, path, { role_id });
   const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
@@ -400,7 +400,7 @@ test('somebody who held the role meanwhile, until its time was over, is given it
   ]);
 });
 
-test('a role that somebody has for a time to come is left as it is, and told as not given', async () => {
+test('a role that a person holds from a later time is unchanged, and reported as not given', async () => {
   const role_id = await newRole(key);
   const made = await inviteTo(key, path, { role_id });
   const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
@@ -416,7 +416,7 @@ test('a role that somebody has for a time to come is left as it is, and told as 
   ]);
 });
 
-test('a role that somebody has at this moment counts as given, also where it ends', async () => {
+test('a role that a person holds at this moment counts as given, also if it ends', async () => {
   const role_id = await newRole(key);
   const made = await inviteTo(key, path, { role_id });
   const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;
@@ -426,7 +426,7 @@ test('a role that somebody has at this moment counts as given, also where it end
   expect(await rolesToldOf(made.id)).toEqual([{ action: 'identity_invite.accepted', role_ids: [role_id] }]);
 });
 
-test('revoked and accepted at once, one of them comes first; a resend too', async () => {
+test('of a revocation or a resend and an acceptance at once, one comes first', async () => {
   for (const verb of ['revoke', 'resend']) {
     for (let i = 0; i < 5; i++) {
       const made = await inviteTo(key, path);
@@ -439,7 +439,7 @@ test('revoked and accepted at once, one of them comes first; a resend too', asyn
   }
 });
 
-test('the erasure of a person takes the invites that they accepted', async () => {
+test('the erasure of a person deletes the invites that they accepted', async () => {
   const made = await inviteTo(key, path);
   expect(outcomeOf(await accept(made.token))).toBe('200');
   const person = await personWith(made.email);
@@ -447,7 +447,7 @@ test('the erasure of a person takes the invites that they accepted', async () =>
   expect(await rowsOf(api, 'select from identity_invites where id = $1', [made.id])).toEqual([]);
 });
 
-test('scripts on the pages of the environment may use the link, and no others', async () => {
+test('only scripts on the environment’s pages may use the link', async () => {
   await newClient();
   const made = await inviteTo(key, path);
   const originOf = async (token: string, origin: string) =>
@@ -457,7 +457,7 @@ test('scripts on the pages of the environment may use the link, and no others', 
   expect(await originOf(linkTokenOf(uuidv7()), 'https://app.example.com')).toBeUndefined();
 });
 
-test('tries are counted by address, which the scripts of the pages are told', async () => {
+test('attempts are counted by network address, which the pages’ scripts are told', async () => {
   const limited = await startApi({ RATE_LIMITS: 'on' });
   const origin = 'https://app.example.com';
   try {

@@ -27,7 +27,7 @@ const infoOf = async (token: string) =>
   outcomeOf(await api.app.inject({ method: 'POST', url: '/v1/identity/auth/invite-info', payload: { token } }));
 const summaryOf = async (call: Calls, query = '') => (await call('GET', `${path}/summary${query}`)).json().data;
 
-test('an invite is made, shown, mailed, and has its process', async () => {
+test('an invite is created, shown and mailed, and has its process', async () => {
   const role = await newRole(key, ['identity.view']);
   const root = await rootOf(key);
   const since = await databaseTime(api);
@@ -82,7 +82,7 @@ test('an invite is made, shown, mailed, and has its process', async () => {
   expect(tables).not.toContain(made.token);
 });
 
-test('a mail says nothing while whoever has the address by now is kept out', async () => {
+test('a mail is not sent while the person who now has the address is kept out', async () => {
   const made = await inviteTo(key, path, {});
   const mails = identityInviteMails({ sealing, now: () => api.clock.now, baseUrl });
   const content = () =>
@@ -135,7 +135,7 @@ test('an address has one pending invite, and none while it belongs to a member',
   expect(outcomeOf(await production('POST', path, { email }))).toBe('201');
 });
 
-test('a list is narrowed by status, environment and text, as of now', async () => {
+test('a list is filtered by status, environment and text, as of now', async () => {
   const [pending, revoked, expired] = [await inviteTo(key, path), await inviteTo(key, path), await inviteTo(key, path)];
   const directory = await inviteTo(key, path, { intent: 'directory', first_name: 'Dora', last_name: null });
   await inviteTo(key, path, { role_id: await newRole(key) });
@@ -196,7 +196,7 @@ test('a list is narrowed by status, environment and text, as of now', async () =
   expect((await portal('GET', path)).json().pagination.item_count).toBe(6);
 });
 
-test('sent again it has another link and a whole life, also after its end; the old link is void', async () => {
+test('a resent invite has another link and a full lifetime, also after its end; the old link is void', async () => {
   const made = await inviteTo(key, path);
   expect(await infoOf(made.token)).toBe('200');
   await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [made.id, api.clock.now]);
@@ -238,7 +238,7 @@ test('sent again it has another link and a whole life, also after its end; the o
   expect(outcomeOf(await key('POST', `${path}/${late.id}/resend`))).toBe('409 identity_invite.already_pending');
 });
 
-test('a role is offered by who may give it there, and again only by such a one', async () => {
+test('a role is offered by a caller who may assign it there, and resent only by such a caller', async () => {
   const [one, other] = [await newNode(key, 'One', null), await newNode(key, 'Other', null)];
   const role = await newRole(key, ['hierarchy.view']);
   const giver = await newRole(key, ['identity.manage', 'identity.view']);
@@ -267,7 +267,7 @@ test('a role is offered by who may give it there, and again only by such a one',
   expect(outcomeOf(await key('POST', `${path}/${gone.id}/resend`))).toBe('409 identity_invite.role_deleted');
 });
 
-test('reading and writing invites takes the permission, or the capability', async () => {
+test('reading and writing invites requires the permission, or the capability', async () => {
   const made = await inviteTo(key, path);
   const reading: [string, string, object?][] = [
     ['GET', path],
@@ -300,7 +300,7 @@ test('reading and writing invites takes the permission, or the capability', asyn
   expect((await account_('GET', `${path}/summary`)).statusCode).toBe(401);
 });
 
-test('an invite of another Environment or Account is not there', async () => {
+test('an invite of another Environment or Account does not exist', async () => {
   const made = await inviteTo(key, path);
   const directory = await inviteTo(key, path, { intent: 'directory' });
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
@@ -336,7 +336,7 @@ test('a write that is repeated with its key is done once', async () => {
   expect(answers[0]?.json()).toEqual(answers[1]?.json());
 });
 
-test('its process is seen and stopped by support', async () => {
+test('support sees and stops an invite’s process', async () => {
   const made = await inviteTo(key, path);
   const portal = callsOf(api, account.accountSlug, await account.as('support'));
   const { items } = (await portal('GET', `/processes?kind=identity_invite&subject_id=${made.id}`)).json();

@@ -43,7 +43,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   return isSame ? null : 'answers otherwise in upper case';
 }
 
-test('an id in upper case is the same id, and answered in lower case', async () => {
+test('an id in upper case is the same id, and returned in lower case', async () => {
   const naming = (await everyOperation(api.app)).filter(
     ({ ids, surface }) => ids.length > 0 && (surface === 'public' || surface === 'portal'),
   );

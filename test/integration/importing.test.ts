@@ -121,7 +121,7 @@ test(
   patience,
 );
 
-test('begun anew it asks anew, and tells who was in another Environment before', async () => {
+test('an import that begins again from the start reports who was in another Environment before', async () => {
   const [ana, ben] = ['rehearsed@example.com', 'elsewhere@example.com'];
   await api.services.identities.create(account.productionScope, { email: ben, emailVerified: true, password: null });
   await writeFile(pathOf('again.ndjson'), [ana, ben].map((email) => `${JSON.stringify({ email })}\n`).join(''));
@@ -133,7 +133,7 @@ test('begun anew it asks anew, and tells who was in another Environment before',
   expect(await run('again.ndjson')).toEqual({ created: 0, joined: 0, exists: 2, failed: 0 });
 });
 
-test('an error that no retry can mend ends the import, and says why', async () => {
+test('an error that no retry can fix ends the import, and is shown', async () => {
   await writeFile(pathOf('other.ndjson'), '{"email":"somebody@example.com"}\n');
   key = { 'x-api-key': 'ghk_test_unknown' };
   expect(await run('other.ndjson')).toBeNull();

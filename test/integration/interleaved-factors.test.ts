@@ -88,7 +88,7 @@ test.each<[Happening, Waiting['for'], Happening]>([
   expect(await unlikeAnywhere({ for: what }, first, other)).toEqual([]);
 });
 
-test('the passkey of somebody who is erased meanwhile is refused like any other', async () => {
+test('the passkey of a person who is erased meanwhile is refused like any other', async () => {
   const { make, happenings } = people;
   for (const at of [3, 4, 5]) {
     const person = await make({ for: 'passkey' });

@@ -106,7 +106,7 @@ async function left(table: string, { id, email }: Invited): Promise<object | und
 test.each([
   ['administrators', administrators],
   ['end users', endUsers],
-])('two things that happen to an invite of %s at once are one after the other', async (_, kindOf) => {
+])('two things that happen to an invite of %s at once have the outcome of one order', async (_, kindOf) => {
   const { table, ...kind } = await kindOf();
   const names = Object.keys(kind.happenings);
   const pairs = names.flatMap((first) => names.map((other) => [first, other] as const));

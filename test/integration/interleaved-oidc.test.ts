@@ -43,7 +43,7 @@ test.each<[string, Arriving, Happening, Happening[]]>([
   for (const other of others) expect(await unlikeAnywhere(arriving, first, other)).toEqual([]);
 });
 
-test('a logout token that comes twice, or beside the sign-in that it is about, is one after the other', async () => {
+test('a logout token that is sent twice, or during the sign-in that it is about, has the outcome of one order', async () => {
   const { below } = createRandom(42);
   const pairs = (['logOutAtProvider', 'answer', 'complete'] as const).flatMap((other) => [
     ['logOutAtProvider', other] as const,

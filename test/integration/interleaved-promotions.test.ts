@@ -104,7 +104,7 @@ test.each<[string, Changing]>([
   expect(came).toEqual(['200', '403 identity.in_production']);
 });
 
-test('whoever comes to hold more meanwhile is given no password by a key that holds less', async () => {
+test('a person who gains permissions meanwhile gets no password from a key with fewer', async () => {
   const { development } = places;
   const { id: organizationId } = await development.make('/organizations', { name: 'Ward' });
   const role = await development.make('/roles', { name: 'Steward', permission_keys: ['rbac.manage_roles'] });

@@ -49,7 +49,7 @@ test.each<[string, Arriving, Happening, Happening[]]>([
   expect(await unlikeBothOrders(api.database.ownerUrl, kind, pairs, (statements) => 1 + below(statements))).toEqual([]);
 });
 
-test('somebody new comes while their organization is deleted, which takes the locks in another order', async () => {
+test('a new person signs in while their organization is deleted, which takes the locks in another order', async () => {
   const { make, ...rest } = people;
   const kind = { ...rest, make: () => make({ by: 'organization', isKnown: false }) };
   const stops = [8, 10, 12];
@@ -57,7 +57,7 @@ test('somebody new comes while their organization is deleted, which takes the lo
   expect(await unlikeBothOrders(api.database.ownerUrl, kind, pairs, () => stops.pop() as number)).toEqual([]);
 });
 
-test('an answer of the provider of before names nobody at the next one', async () => {
+test('an answer of the former provider names nobody at the next one', async () => {
   const { make, happenings, left } = people;
   const person = await make({ by: 'organization', isKnown: true });
   expect(await happenings.nameAnotherProvider(person)).toBe('200');

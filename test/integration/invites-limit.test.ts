@@ -26,7 +26,7 @@ const inviting = async (call: Call, email: string) => {
 };
 const mailsTo = (accountId: string) => rowsOf(api, 'select from emails where account_id = $1', [accountId]);
 
-test('an Account sends five in an hour to an address, however it is written and whatever they are to', async () => {
+test('an Account sends five invites in an hour to an address, however it is written and whatever they are for', async () => {
   const email = `ivo.${randomUUID()}@example.com`;
   const { id } = (await inviting(owner, email)).json().data;
   const path = `/administrator-invites/${id}`;
@@ -53,7 +53,7 @@ test('an Account sends five in an hour to an address, however it is written and 
   expect(outcomeOf(await inviting(owner, `mia.${randomUUID()}@example.com`))).toBe('201');
 });
 
-test('of all Accounts together, twenty invites are sent to one address', async () => {
+test('all Accounts together send twenty invites to one address', async () => {
   const email = `ivo.${randomUUID()}@example.com`;
   const outcomes: string[] = [];
   for (let i = 0; i < 5; i++) {

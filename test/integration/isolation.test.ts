@@ -88,7 +88,7 @@ async function sentWith(declared: Declared, unique: string, nth = -1, other: (ki
 
 const withIds = () => operations.filter(({ surface, ids }) => surface !== 'own' || ids.length > 0);
 
-test('every id of every operation is one that this test puts a foreign one in the place of', async () => {
+test('this test replaces every id of every operation by a foreign one', async () => {
   const unnamed: string[] = [];
   for (const declared of withIds()) {
     const { sent, named } = await sentWith(declared, newUnique());
@@ -122,7 +122,7 @@ async function rememberLists(which: (operation: Declared) => boolean): Promise<v
   for await (const [name, body] of read(which)) alone.set(name, body);
 }
 
-test('lists, counts and details are the same, whoever else there is', async () => {
+test('lists, counts and details are the same, whatever other Environments contain', async () => {
   const differing: string[] = [];
   for await (const [name, body] of read(() => true)) {
     if (body !== alone.get(name)) differing.push(`${name}: ${body} instead of ${alone.get(name)}`);
@@ -166,7 +166,7 @@ async function problemsOf(declared: Declared, by: CallerKind): Promise<string[]>
   return problems;
 }
 
-test('an id of another Environment or Account is answered as one that does not exist, and nothing of theirs changes', async () => {
+test('an id of another Environment or Account is answered like a missing one, and nothing of theirs changes', async () => {
   const look = await checksumsOf([
     { place: sister.place, wholeAccount: false },
     { place: stranger.place, wholeAccount: true },

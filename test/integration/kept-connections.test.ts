@@ -14,13 +14,13 @@ afterAll(async () => {
   await database?.close();
 });
 
-test('connections of their own keep their session', async () => {
+test('direct connections keep their session', async () => {
   const [one, other] = [await pool.connect(), await pool.connect()];
   expect(await keepsItsSession(one, other)).toBe(true);
   for (const client of [one, other]) client.release();
 });
 
-test('one whose statements come to whichever session is free, as behind a pooler in transaction mode, is found out', async () => {
+test('a connection whose statements go to any free session, as behind a pooler in transaction mode, is detected', async () => {
   let held: pg.PoolClient | undefined;
   const other = {
     async query(text: string) {
@@ -60,7 +60,7 @@ const always = {
   number: 1.23456789,
 };
 
-describe('whatever the database has by default', () => {
+describe('whatever defaults the database has', () => {
   beforeAll(async () => {
     const name = new URL(database.url).pathname.slice(1);
     for (const [setting, value] of Object.entries(defaults))
@@ -70,7 +70,7 @@ describe('whatever the database has by default', () => {
       );
   });
 
-  test('what a session is bound by is set by a statement, which a pooler hands on', async () => {
+  test('a session’s limits are set by a statement, which a pooler passes on', async () => {
     const db = await openDb({
       url: database.url,
       poolSize: 1,
@@ -88,7 +88,7 @@ describe('whatever the database has by default', () => {
     }
   });
 
-  test('what has no bound has none: a migration takes as long as it takes', async () => {
+  test('a connection without limits has none: a migration takes as long as it takes', async () => {
     const source = await createDataSource(database.ownerUrl).initialize();
     try {
       const unbound = { statement: '0', lock: '0', idle: '0', ...always };

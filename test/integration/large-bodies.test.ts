@@ -58,7 +58,7 @@ test('bodies of several megabytes are read in turns, and others at once', async 
   await until('whoever leaves gives their turn back', () => largeBodies.line().running === 0);
 });
 
-test('a large body that comes slowly has one turn, so that two of them do not wait for each other', async () => {
+test('a large body that arrives slowly has one turn, so that two of them do not wait for each other', async () => {
   const body = '{"identities":[]}'.padEnd(2_000_000);
   const slow = [open(bulk(body.length)), open(bulk(body.length))];
   await until('both have their turns', () => api.services.largeBodies.line().running === 2);
@@ -67,7 +67,7 @@ test('a large body that comes slowly has one turn, so that two of them do not wa
   expect(await Promise.all(slow.map(said))).toEqual(['400 validation.failed', '400 validation.failed']);
 });
 
-test('headers behind the 2000th count', async () => {
+test('headers after the 2000th count', async () => {
   const many = 'a:\r\n'.repeat(2_500);
   expect(await said(open(get(`host: x\r\n${many}${headers}`)))).toBe('200');
 });

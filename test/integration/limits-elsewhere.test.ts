@@ -60,7 +60,7 @@ const named = (found: Map<string, string>, ...expected: string[]) =>
 /** Operations that show the caller's own part, or nothing, or who the caller is. */
 const ofOwnPart = ['listApplications', 'listAuditLog', 'exportAuditLog', 'listIdentityAuditLog', 'getMe'];
 
-test('in another application: the account is out of bounds, and the application and all that is in it are not there', async () => {
+test('in another application: the account is forbidden, and the application and everything in it do not exist', async () => {
   const limits = { application_ids: [await kinds.application.make(place)] };
   const within = operations.filter((one) => levelOf(one) !== 'account');
   expect(named(await outcomes(within, limits), '404')).toEqual([]);
@@ -84,7 +84,7 @@ const isAtNodes = ({ example, url }: Declared) =>
   /\/nodes\/|\/organizations\/\{id\}|role-assignments/.test(url) ||
   ['createNode', 'createOrganization', 'getAuditLog'].includes(example);
 
-test('at a node beside: what stands elsewhere in the tree is not there, and the environment itself is out of bounds', async () => {
+test('at another node: the rest of the tree does not exist, and the environment itself is forbidden', async () => {
   const limits = { node_ids: [await kinds.organization.make(place)] };
   const within = operations.filter((one) => levelOf(one) === 'environment' && one.example !== 'deleteEnvironment');
   const found = await outcomes(within, limits);

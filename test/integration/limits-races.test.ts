@@ -44,7 +44,7 @@ async function setUp() {
   };
 }
 
-test('a node that is deleted while it is named stays in no limits', async () => {
+test('a node that is deleted while limits are set is in no limits', async () => {
   const alone = await setUp();
   const { statements } = await counted(() => alone.give(alone.asked));
   for (let stop = 1; stop <= statements; stop++) {
@@ -55,7 +55,7 @@ test('a node that is deleted while it is named stays in no limits', async () => 
   }
 });
 
-test('a node that is deleted while somebody accepts an invite that is limited to it stays in no limits', async () => {
+test('a node that is deleted while a person accepts an invite limited to it is in no limits', async () => {
   const account = await newAccount(api);
   const headers = await account.as('owner');
   const nodes = callsWith(api, headers, account.portalPath(''));

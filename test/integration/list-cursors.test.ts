@@ -30,7 +30,7 @@ describe.each(['asc', 'desc'])('%s', (order) => {
     ['everybody', {}],
     ['the active ones', { status: 'active' }],
     ['a search', { q: 'walker' }],
-  ])('who stays is met once while others come and go: %s', async (_name, filter: Query) => {
+  ])('an item that stays is listed once while others come and go: %s', async (_name, filter: Query) => {
     const ids: string[] = [];
     for (let made = 0; made < 12; made++) ids.push(await create(`Walker ${made}`));
     const gone = new Set<string>();
@@ -55,7 +55,7 @@ describe.each(['asc', 'desc'])('%s', (order) => {
   });
 });
 
-test('moments that differ by a microsecond, and those that do not, are told apart', async () => {
+test('times that differ by a microsecond, and equal ones, are told apart', async () => {
   const { scope, apiKey } = await newAccount(api);
   const headers = await apiKey();
   const rows = await rowsOf<{ id: string }>(
@@ -82,7 +82,7 @@ test('moments that differ by a microsecond, and those that do not, are told apar
   expect(met.map(({ id }) => id).sort()).toEqual(rows.map(({ id }) => id).sort());
 });
 
-test('the link is the request itself, for the next page', async () => {
+test('the link is the same request, for the next page', async () => {
   for (let made = 0; made < 3; made++) await create('Müller & Söhne? Ja');
   const asked = { q: 'Müller & Söhne? Ja', take: '2', status: 'active' };
   const answer = await ask(asked);
@@ -96,12 +96,12 @@ test('the link is the request itself, for the next page', async () => {
   expect(last.headers.link).toBeUndefined();
 });
 
-test('sorted by anything else the next page is a number', async () => {
+test('a list in any other order has numbered pages', async () => {
   const asked = { sort_by: 'email', take: '1' };
   expect(nextOf(await ask(asked))).toEqual({ ...asked, page: '2' });
 });
 
-test('on the Portal, too, with the path that was asked', async () => {
+test('the Portal has cursors too, with the requested path', async () => {
   const url = account.portalPath('/identities?take=1');
   const { headers } = await send(api.app, 200, { url, headers: await account.as('viewer') });
   const [path] = url.split('?');

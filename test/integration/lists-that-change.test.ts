@@ -106,7 +106,7 @@ async function problemOf({ list, adds, removes }: Changing, order: 'asc' | 'desc
   return missed.length + twice.length > 0 ? `${list.name} ${order}: missed ${missed}, met twice ${twice}` : null;
 }
 
-test('what is there from the beginning to the end is met once, in every list and in both orders', async () => {
+test('an item that exists from start to end is listed once, in every list and in both orders', async () => {
   const lists = changing();
   const problems: string[] = [];
   for (const one of lists)

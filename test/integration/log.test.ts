@@ -11,7 +11,7 @@ process.once('SIGTERM', () => { log.info('last'); process.exit(0); });
 setInterval(() => {}, 1000);
 `;
 
-test('a process ends although nobody reads its log any more', async () => {
+test('a process ends although nothing reads its log any more', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -29,7 +29,7 @@ test('a process ends although nobody reads its log any more', async () => {
   expect(await ended).toEqual([0, null]);
 });
 
-test('an error without words says what kind it is, and not what it quotes', async () => {
+test('an error without a message is logged by its kind, and not with what it quotes', async () => {
   const lines = `
 import { createLog } from '${projectRoot}/dist/src/platform/log.js';
 const log = createLog('test', 'info');
@@ -51,7 +51,7 @@ log.warn({ of: 'no error' });
   expect(said.slice(0, 3).map(({ err }) => err.fault)).toEqual(Array(3).fill('Error E_QUOTED'));
 });
 
-test('a reader that is slow gets every line whole', async () => {
+test('a slow reader gets every line whole', async () => {
   const lines = `
 import { createLog } from '${projectRoot}/dist/src/platform/log.js';
 const log = createLog('test', 'info');
@@ -70,7 +70,7 @@ for (let i = 0; i < 300; i++) log.info({ i }, 'y'.repeat(1000));
   expect(read).toEqual(Array.from({ length: 300 }, (_, i) => i));
 });
 
-test('a reader that stands still costs half a second, and hears later how many lines were lost', async () => {
+test('a reader that stops costs half a second, and learns later how many lines were lost', async () => {
   const lines = `
 import { createLog } from '${projectRoot}/dist/src/platform/log.js';
 const log = createLog('test', 'info');

@@ -37,7 +37,7 @@ const eventsOf = (identityId: string) =>
     identityId,
   ]);
 
-test('ten in fifteen minutes count for an address, however it is written and wherever it is tried from', async () => {
+test('an address may fail ten times in fifteen minutes, however it is written and from whatever network', async () => {
   const { begin, closedUntil } = attempts();
   const ana = newcomer();
   for (const _ of times(9)) await begin(ana);
@@ -58,7 +58,7 @@ test('ten in fifteen minutes count for an address, however it is written and whe
   await begin({ ...ana, accountId: uuidv7() }); // the person has another password in another Account
 });
 
-test('what PostgreSQL takes for one address counts as one, whatever letters it is written in', async () => {
+test('addresses that PostgreSQL treats as equal count as one, in whatever letters', async () => {
   const { begin } = attempts();
   const ida = newcomer(`iris-${uuidv7()}@example.com`);
   for (const _ of times(10)) await begin(newcomer(ida.email));
@@ -74,7 +74,7 @@ test('what PostgreSQL takes for one address counts as one, whatever letters it i
   expect(apart).toEqual([]);
 });
 
-test('a hundred count for a network, and those that it is refused lock nobody', async () => {
+test('a network may fail a hundred times, and attempts refused for it lock no address', async () => {
   const { begin } = attempts();
   const { ipAddress } = newcomer();
   for (const _ of times(100)) await begin({ ...newcomer(), ipAddress });
@@ -88,7 +88,7 @@ test('a hundred count for a network, and those that it is refused lock nobody', 
   expect(await begin(ana)).toEqual({ ...ana, locksUntil: null });
 });
 
-test('a successful attempt does not count, and forgets the failures of the day', async () => {
+test('a successful attempt does not count, and resets the day’s failures', async () => {
   const { begin, succeeded } = attempts();
   const ana = newcomer();
   for (const _ of times(55)) {
@@ -100,7 +100,7 @@ test('a successful attempt does not count, and forgets the failures of the day',
   await expect(begin({ ...newcomer(), ipAddress })).rejects.toMatchObject({ code: 'rate_limit.exceeded' });
 });
 
-test('what succeeds after its window is over leaves the next one with no more than there are', async () => {
+test('a success after its window leaves the next window with the right count', async () => {
   const { begin, succeeded } = attempts();
   const ana = newcomer();
   await begin(ana);
@@ -115,7 +115,7 @@ test('what succeeds after its window is over leaves the next one with no more th
   await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
 });
 
-test('what was refused meanwhile does not stay when what was let in is taken back', async () => {
+test('an attempt that was refused meanwhile does not count once an allowed one is taken back', async () => {
   const { begin, missed } = attempts();
   const ana = newcomer();
   const before = await Promise.allSettled(times(30).map(() => begin(ana)));
@@ -126,7 +126,7 @@ test('what was refused meanwhile does not stay when what was let in is taken bac
   await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
 });
 
-test('an attempt that guessed at no secret counts for its network alone, and locks nobody', async () => {
+test('an attempt that guessed no secret counts for its network alone, and locks nobody', async () => {
   const { begin, missed } = attempts();
   const { id, email } = await environment.newIdentity();
   const ana = newcomer(email);
@@ -138,7 +138,7 @@ test('an attempt that guessed at no secret counts for its network alone, and loc
   expect((await begin(newcomer(email))).locksUntil).toBeNull();
 });
 
-test('where nothing is limited nothing is counted', async () => {
+test('without limits nothing is counted', async () => {
   const { begin, succeeded, missed, forgive } = attempts({ enabled: false });
   const ana = newcomer();
   for (const _ of times(12)) expect(await begin(ana)).toEqual({ ...ana, locksUntil: null });
@@ -147,7 +147,7 @@ test('where nothing is limited nothing is counted', async () => {
   await forgive(scope(), { identityId: uuidv7(), email: ana.email });
 });
 
-test('the day’s last failure locks who has the address, with an event; the others are written down', async () => {
+test('the day’s last failure locks the address’s person, with an event; the earlier ones are recorded', async () => {
   const { failed } = attempts();
   const { id, email } = await environment.newIdentity();
   const attempt = { ...newcomer(email), locksUntil: null };
@@ -168,7 +168,7 @@ test('the day’s last failure locks who has the address, with an event; the oth
   ]);
 });
 
-test('it locks in every Environment that they are a member of, wherever it was; forgiven in one, they are in all', async () => {
+test('a lock applies in every Environment of the person, and so does its removal in one', async () => {
   const { begin, failed, forgive } = attempts();
   const [blog, ended] = [await newOther(world, environment), await newOther(world, environment)];
   const { id, email } = await environment.newIdentity();
@@ -206,7 +206,7 @@ test('it locks in every Environment that they are a member of, wherever it was; 
   expect((await begin(newcomer(email))).locksUntil).toBeNull();
 });
 
-test('fifty in a day lock until the day is over, in four windows of burst; who is forgiven begins anew', async () => {
+test('fifty failures in a day lock until the day is over, in four windows of burst; a removed lock starts the count again', async () => {
   const { begin, failed, forgive } = attempts();
   const { id, email } = await environment.newIdentity();
   const ana = newcomer(email);

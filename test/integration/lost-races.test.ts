@@ -39,7 +39,7 @@ const own = async ({ headers }: TestMember, url: string) =>
 const provider = { type: 'saml', name: 'Provider' };
 
 describe('a role that is deleted meanwhile is not found', () => {
-  test('by who maps a group to it', async () => {
+  test('by a caller who maps a group to it', async () => {
     const [first, then] = [await make('role'), await make('role')];
     const mapping = { environment_id: place.scope.environmentId, scim_group: 'Doctors' };
     const create = () => send('POST', inAccount('/scim/group-mappings'), { ...mapping, role_id: first });
@@ -49,7 +49,7 @@ describe('a role that is deleted meanwhile is not found', () => {
     expect(await whenGone('roles', then, update)).toBe('404 role.not_found');
   });
 
-  test('by who has a connection give it to everybody', async () => {
+  test('by a caller who makes a connection assign it to everybody', async () => {
     const [first, then] = [await make('role'), await make('role')];
     const create = () => send('POST', inEnvironment('/sso-connections'), { ...provider, default_role_id: first });
     expect(await whenGone('roles', first, create)).toBe('404 role.not_found');
@@ -59,7 +59,7 @@ describe('a role that is deleted meanwhile is not found', () => {
   });
 });
 
-test('an organization that is deleted meanwhile is not found by who makes its directory a token, or maps its groups', async () => {
+test('an organization that is deleted meanwhile is not found by a caller who creates a directory token for it, or maps its groups', async () => {
   const [first, then] = [await make('organization'), await make('organization')];
   const token = { name: 'HR', environment_id: place.scope.environmentId, organization_id: first };
   const create = () => send('POST', inAccount('/scim/tokens'), token);
@@ -70,7 +70,7 @@ test('an organization that is deleted meanwhile is not found by who makes its di
   expect(await whenGone('nodes', then, map)).toMatch(/^404 (organization.not_found|nodes.node_not_found)$/);
 });
 
-test('a token that is made while its organization is deleted is revoked with it, or is not made', async () => {
+test('a token that is created while its organization is deleted is revoked with it, or not created', async () => {
   const setUp = async () => {
     const organization = await make('organization');
     const token = { name: 'HR', environment_id: place.scope.environmentId, organization_id: organization };
@@ -97,7 +97,7 @@ test('a token that is made while its organization is deleted is revoked with it,
   expect([...came].sort()).toEqual(['201', '404 organization.not_found']);
 });
 
-test('a group that is made while its organization is deleted is told to be deleted, or is not made', async () => {
+test('a group that is created while its organization is deleted has its deletion event, or is not created', async () => {
   const setUp = async () => {
     const organization = await make('organization');
     const directory = await newDirectory(api, place.account, organization);
@@ -124,7 +124,7 @@ test('a group that is made while its organization is deleted is told to be delet
   expect([...came].sort()).toEqual([201, 401, 404]); // the token was deleted with it, or the organization after the token was checked
 });
 
-test('a permission that is removed meanwhile is unknown to who has a role hold it', async () => {
+test('a permission that is removed meanwhile is unknown to a caller who adds it to a role', async () => {
   const newPermission = async () => {
     const id = await make('permission');
     const [row] = await place.rows<{ key: string }>('select key from permissions where id = $1', [id]);
@@ -194,7 +194,7 @@ test.each([
   },
 );
 
-describe('what is done is answered as done, whatever comes before the answer', () => {
+describe('a completed change is answered as completed, whatever comes before the answer', () => {
   /** Stops a request before its last statement, and removes a person there. @returns the outcomes of both */
   async function removedAtTheEnd(
     make: () => Promise<string>,
@@ -227,7 +227,7 @@ describe('what is done is answered as done, whatever comes before the answer', (
     expect(await removedAtTheEnd(() => make('identity'), work, remove)).toEqual(['200', '204']);
   });
 
-  test('of somebody who is made and deleted right after', async () => {
+  test('for a person who is created and deleted right after', async () => {
     let count = 0;
     const anAddress = async () => `newcomer-${++count}@example.com`;
     const work = (email: string) => send('POST', '/api/v1/identities', { email });
@@ -238,14 +238,14 @@ describe('what is done is answered as done, whatever comes before the answer', (
     expect((await removedAtTheEnd(anAddress, work, remove))[0]).toBe('201');
   });
 
-  test('of an administrator whose factors are reset and who is removed right after', async () => {
+  test('for an administrator whose factors are reset and who is removed right after', async () => {
     const work = (id: string) => send('POST', inAccount(`/members/${id}/mfa/reset`));
     const remove = (id: string) => send('DELETE', inAccount(`/members/${id}`));
     expect(await removedAtTheEnd(() => make('member'), work, remove)).toEqual(['200', '204']);
   });
 });
 
-describe('what somebody has opened last goes with them, and with the Application, whenever it is stored', () => {
+describe('the last opened place is deleted with its person, and with the Application, whenever it is stored', () => {
   test.each([
     ['the member', (of: TestMember) => send('DELETE', inAccount(`/members/${of.membershipId}`))],
     ['their own sign-in', (of: TestMember) => own(of, '/v1/auth/me')],

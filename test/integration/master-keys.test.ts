@@ -63,7 +63,7 @@ async function sealedWith(id: string): Promise<string[]> {
 const statusOf = async ({ app }: TestApi, url: string, headers: Record<string, string>) =>
   (await app.inject({ url, headers })).statusCode;
 
-test('whatever is sealed is encrypted anew, or counted until it has run out: every column that can be', async () => {
+test('every column with sealed content is encrypted anew, or counted until it has expired', async () => {
   const columns = await rowsAsOwner<{ name: string }>(
     api.database.ownerUrl,
     `select table_name || '.' || column_name as name from information_schema.columns
@@ -74,7 +74,7 @@ test('whatever is sealed is encrypted anew, or counted until it has run out: eve
   expect(columns.map(({ name }) => name).filter((name) => ![...known, ...fromOutside].includes(name))).toEqual([]);
 });
 
-test('a master key is replaced while the service is at work, and the old one can be taken away then', async () => {
+test('a master key is replaced while the service runs, and the old one can be removed then', async () => {
   const sealing = ['factor', 'ssoConnection', 'administratorInvite'] as const;
   for (const kind of sealing) await kinds[kind].make(place);
   const webhook = await kinds.webhook.make(place);
@@ -125,7 +125,7 @@ test('a master key is replaced while the service is at work, and the old one can
   expect(await neededKeys({ ...deps, now: () => new Date(Date.now() + 400 * 86_400_000) }, 'fresh')).toEqual([]);
 });
 
-test('what is kept of a request is no fast hash of its password, and its retry is one whichever master key is in front', async () => {
+test('a stored request contains no fast hash of its password, and its retry is recognized under either master key', async () => {
   const id = await kinds.identity.make(place);
   const url = `/api/v1/identities/${id}/password`;
   const payload = { password: 'a quiet evening by the lake' };
@@ -161,17 +161,17 @@ describe('a process does not start with other master keys than those of its data
       (error) => (error instanceof StartError ? error.message : error),
     );
 
-  test('such as one that is not there', async () => {
+  test('such as without one of them', async () => {
     const stranger = parseMasterKeys(`other:${randomBytes(32).toString('base64')}`);
     expect(await refusal(stranger)).toMatch(/^MASTER_KEYS has no key (test|fresh), /);
   });
 
-  test('or another one of that name', async () => {
+  test('or with a different one of that name', async () => {
     const stranger = ['test', 'fresh'].map((id) => `${id}:${randomBytes(32).toString('base64')}`).join();
     expect(await refusal(parseMasterKeys(stranger))).toMatch(/^MASTER_KEYS has another key (test|fresh) than /);
   });
 
-  test('nor with one that encrypted here and was typed otherwise, whichever the signing keys have; nothing is encrypted with that', async () => {
+  test('nor with one that encrypted here but is mistyped, whatever the signing keys have; and encrypts nothing with it', async () => {
     const another = `fresh:${randomBytes(32).toString('base64')}`;
     const words = /^MASTER_KEYS has another key fresh than the one that has encrypted here since 20/;
     const mine = await newDatabase();
@@ -193,12 +193,12 @@ describe('a process does not start with other master keys than those of its data
     await ordered().finally(mine.close);
   });
 
-  test('and does with the right ones, in any order', async () => {
+  test('and starts with the right ones, in any order', async () => {
     expect(await refusal(parseMasterKeys(`${old},${fresh}`))).toBe(null);
     expect(await refusal(parseMasterKeys(`${fresh},${old}`))).toBe(null);
   });
 
-  test('nor where two with different ones come to an empty database at once', async () => {
+  test('nor if two with different ones meet an empty database at once', async () => {
     const empty = await newDatabase();
     const one = () => refusal(parseMasterKeys(`test:${randomBytes(32).toString('base64')}`), empty);
     const refusals = await Promise.all([one(), one()]).finally(empty.close);

@@ -32,7 +32,7 @@ afterAll(() => Promise.all([world.close(), api.stop()]));
 
 const ofIdentity = (method: string, outcome: string) => ({ actor_type: 'identity', method, outcome });
 
-test('a sign-in is counted by how it was tried and what came of it, a grant by its type', async () => {
+test('a sign-in is counted by method and outcome, a grant by its type', async () => {
   const environment = await world.newEnvironment();
   const client = await environment.newClient({ rotateRefreshTokens: true });
   const { email } = await environment.newIdentity();
@@ -52,7 +52,7 @@ test('a sign-in is counted by how it was tried and what came of it, a grant by i
   expect(await growthOf(tokenGrants, refused, () => refresh(world.app, client, 'none'))).toBe(1);
 });
 
-test('of guesses the wrong ones are counted, and those that a limit refuses by the limit', async () => {
+test('wrong guesses are counted, and by limit those that it refuses', async () => {
   const environment = await world.newEnvironment();
   const client = await environment.newClient();
   const { email } = await environment.newIdentity({ passwordHash: null });
@@ -76,7 +76,7 @@ test('an event is counted when it is committed, and only then', async () => {
   expect(await growthOf(eventsRecorded, { action: 'account.updated' }, () => record(false))).toBe(1);
 });
 
-test('somebody who signs up with a known address is no new identity', async () => {
+test('a person who signs up with a known address is no new identity', async () => {
   const environment = await world.newEnvironment({ allowSelfSignup: true });
   const client = await environment.newClient();
   const { email } = await environment.newIdentity();
@@ -91,7 +91,7 @@ test('somebody who signs up with a known address is no new identity', async () =
   expect(await growthOf(eventsRecorded, created, () => signUp(`new-${uuidv7()}@example.com`))).toBe(1);
 });
 
-test('a word that nobody foresaw makes no series of its own', async () => {
+test('an unforeseen value creates no series of its own', async () => {
   const failed = () => measureEvent('auth.identity_sign_in_failed', { method: 'a word of whoever asks' });
   expect(await growthOf(signIns, ofIdentity('other', 'failed'), async () => failed())).toBe(1);
 });
@@ -109,7 +109,7 @@ test('a mail is counted when it was sent, with the time it took', async () => {
   expect(((await sumOf()) ?? 0) - before).toBeGreaterThanOrEqual(60);
 });
 
-test('what waits is counted by kind and state over all accounts, and what is past its time', async () => {
+test('waiting work is counted by kind and state over all accounts, and so is overdue work', async () => {
   const services = registrationServices(api.database);
   const waiting = async () => {
     const all = await countWaitingProcesses(api.database.db);
@@ -127,7 +127,7 @@ test('what waits is counted by kind and state over all accounts, and what is pas
   expect(await waiting()).toMatchObject({ count: before!.count + 2, overdue: 1 });
 });
 
-test('every state of every kind is shown, also where there is none', async () => {
+test('every state of every kind is shown, also with 0', async () => {
   const all = await countWaitingProcesses(api.database.db);
   expect(new Set(all.map(({ kind }) => kind)).size).toBe(11);
   expect(all.filter(({ kind }) => kind === 'sso_domain').map(({ state }) => state)).toEqual([
@@ -145,14 +145,14 @@ test('requests that wait for a password to be hashed are counted', async () => {
   expect(hashing.line()).toEqual({ running: 0, waiting: 0 });
 });
 
-test('PostgreSQL understands every statement of the run book', async () => {
+test('PostgreSQL understands every statement of the runbook', async () => {
   const runbooks = await readFile(join(projectRoot, 'docs/runbooks.md'), 'utf8');
   const statements = [...runbooks.matchAll(/^ *```sql\n([\s\S]*?)^ *```/gm)].map(([, text]) => text as string);
   expect(statements.length).toBeGreaterThan(10);
   for (const text of statements) await rowsAsOwner(api.database.ownerUrl, `explain ${text}`);
 });
 
-describe('what a process shows', () => {
+describe('the metrics of a process', () => {
   let shown: string;
   beforeAll(async () => {
     const account = await newAccount(api);
@@ -164,21 +164,21 @@ describe('what a process shows', () => {
     shown = `${await api.registry.metrics()}\n${await ofWorker.text()}`;
   });
 
-  test('is all that dashboard and alerts ask for', async () => {
+  test('are all that dashboard and alerts ask for', async () => {
     const names = new Set(namesShown(shown));
     const asked = (await namesWatched()).filter((name) => !name.startsWith('temporal_')); // test/workflows/worker-process tests those
     expect(asked.length).toBeGreaterThan(20);
     expect(asked.filter((name) => !names.has(name))).toEqual([]);
   });
 
-  test('is told, metric by metric, in the reference', async () => {
+  test('are described, metric by metric, in the reference', async () => {
     const reference = await readFile(join(projectRoot, 'docs/metrics.md'), 'utf8');
     const own = [...new Set(namesShown(shown).filter((name) => name.startsWith('gatehouse_')))].sort();
     const told = [...reference.matchAll(/^\| `(gatehouse_\w+)`/gm)].map(([, name]) => name);
     expect([...told].sort()).toEqual(own);
   });
 
-  test('has the labels that the reference says, and dashboard and alerts go by no others', async () => {
+  test('have the labels of the reference, and dashboard and alerts use no others', async () => {
     const reference = await readFile(join(projectRoot, 'docs/metrics.md'), 'utf8');
     // In `kind`, `state`: `running`, `waiting`; `method`, a label's values follow its colon.
     const labelsIn = (cell: string) =>
@@ -193,12 +193,12 @@ describe('what a process shows', () => {
     expect(asked.filter(([name, label]) => !told.get(name)?.includes(label))).toEqual([]);
   });
 
-  test('names nobody: no id, no address, nothing that a caller chose', () => {
+  test('identify nobody: no id, no address, nothing that a caller chose', () => {
     expect(shown).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/i);
     expect(shown).not.toMatch(/@\w/);
   });
 
-  test('says its version, its pools, and how old what waits is', () => {
+  test('contain its version, its pools, and the age of waiting work', () => {
     expect(shown).toMatch(/^gatehouse_build_info\{version="\d+\.\d+\.\d+",process="api"\} 1$/m);
     expect(shown).toMatch(/^gatehouse_postgres_pool_limit\{pool="statements",process="worker"\} 5$/m);
     expect(shown).toMatch(/^gatehouse_outbox_oldest_seconds\{process="worker"\} \d/m);
@@ -207,7 +207,7 @@ describe('what a process shows', () => {
   });
 });
 
-test('without PostgreSQL a worker still shows itself, with the last figures', async () => {
+test('a worker without PostgreSQL still shows its metrics, with the last values', async () => {
   let isAway = false;
   const { db } = api.database;
   const metrics = createMetrics({

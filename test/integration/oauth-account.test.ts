@@ -79,11 +79,12 @@ test('a browser that keeps no cookies is told so after the sign-in, and not aske
   expect(told.statusCode).toBe(400);
   expect(told.body).toContain('Ihr Browser speichert keine Cookies');
   expect(told.body).toContain(`href="${url(client, { ui_locales: 'de' }).replaceAll('&', '&amp;')}"`);
-  // The address to return to after a sign-out contains no error.
+  // The address to return to after a sign-out contains no error message.
   const arrived = await laptop.get(back.pathname + back.search);
   expect([arrived.statusCode, arrived.headers.location]).toEqual([303, url(client, { ui_locales: 'de' })]);
   expect((await laptop.get(url(client, { ui_locales: 'de' }))).statusCode).toBe(200);
-  // With a cookie, the session must have ended. A link may be followed without one, and scripts get no pages.
+  // A browser with the cookie keeps cookies: its session has ended. A link may be followed without one; scripts get no
+  // pages.
   await world.query('update sessions set expires_at = created_at where identity_id = $1', [ana.id]);
   expect((await laptop.get(back.pathname + back.search)).statusCode).toBe(303);
   expect((await world.browser().get(url())).statusCode).toBe(303);

@@ -164,7 +164,7 @@ describe('a retry is known again although its client serializes it anew:', () =>
     };
     expect(row.hash).toEqual(asSent(sent));
 
-    // The previous release accepts a key for another request without checking what that means.
+    // The previous release reuses a row for another request without updating how its hash was made.
     const other = { description: null, name: 'Reader' };
     const takeOver = 'update idempotent_requests set request_hash = $1 where credential = $2 returning 1';
     expect(await rowsOf(api, takeOver, [asSent(other), row.credential])).toHaveLength(1);

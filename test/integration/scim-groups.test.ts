@@ -403,7 +403,7 @@ describe('the directory of an organization', () => {
       const operation = { op: 'replace', path: 'userName', value: anAddress(domain) };
       return (await own('PATCH', `/Users/${id}`, operations(operation))).statusCode;
     };
-    // The address is unused; but it would name a person of the other organization.
+    // Nobody has signed in as this person; still, the address would make them one of the other organization.
     expect([await moved(theirs), await moved('nobodys.example'), await moved(mine)]).toEqual([403, 200, 200]);
     const body = { type: 'saml', name: 'Mine' };
     await make(api, account, `/organizations/${organization}/sso-connection`, body);

@@ -63,7 +63,7 @@ test('an address that the owner of its domain gives somebody is theirs by more t
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: false }]);
   expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: false }]);
-  // A key's earlier claim is worth no more than that of another address of the domain.
+  // What a key had claimed before stays only claimed by another address of the domain.
   await rowsOf(api, 'update identities set verified_by_word = true where id = $1', [user.id]);
   expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: true }]);
@@ -100,7 +100,7 @@ test('its own person who is no member of the organization any more is kept out a
   const me = async () => (await api.app.inject({ url: '/v1/identity/auth/me', headers: person.headers })).statusCode;
   expect((await own('POST', '/Users', { userName: person.email })).statusCode).toBe(201);
   expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${person.id}`))).toBe('204');
-  // Inactive in the directory by another's change: an unrelated change of the directory's does not affect it.
+  // The directory sees them as inactive without having said so: an unrelated change does not make them so.
   const titled = await set(own, person.id, 'title', 'Engineer');
   expect(titled.json()).toMatchObject({ title: 'Engineer', active: false });
   expect([await me(), await isLetIn(person.id)]).toEqual([200, true]);

@@ -688,7 +688,7 @@ describe('single logout', () => {
     const query = signedQuery('SAMLResponse', xml, idp.key, { relayState: sent.relayState });
     const end = await browser.get(here(await browser.get(`${path}?${query}`)));
     expect([end.statusCode, end.body.includes('has not confirmed')]).toEqual([200, false]);
-    // Without a session, everything is as usual.
+    // Nothing to end at the provider: the sign-out is as usual.
     expect((await api.app.inject(signOut)).statusCode).toBe(204);
   });
 
