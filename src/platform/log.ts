@@ -12,7 +12,7 @@ type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 export const createLog = (process: string, level: string, mixin?: () => object): Logger =>
   pino(
     { level, base: { process }, serializers: { err: faultForLog }, hooks: { logMethod }, ...(mixin && { mixin }) },
-    { write: writeLine },
+    { write: (line: string) => writeLine(line, process) },
   );
 
 /** Logs an error without a message by its kind: pino would take the error's message, which can quote what was sent. */
@@ -44,9 +44,9 @@ let lost = 0;
  * dropped, since waiting for each would block the process; when lines can be written again, the first one says how many
  * were lost. pino's own stream retries such a line over and over while the process exits, which then never ends.
  */
-function writeLine(line: string): void {
+function writeLine(line: string, process: string): void {
   const deadline = performance.now() + (lost > 0 ? 0 : longestWaitMs);
-  const whole = Buffer.from(lost > 0 ? lostLine(lost) + line : line);
+  const whole = Buffer.from(lost > 0 ? lostLine(lost, process) + line : line);
   begun = writeUntil(deadline, begun);
   const rest = begun.length > 0 ? whole : writeUntil(deadline, whole);
   if (rest.length < whole.length) [begun, lost] = [rest, 0];
@@ -70,5 +70,5 @@ function writeUntil(deadline: number, whole: Buffer): Buffer {
   return rest;
 }
 
-const lostLine = (lines: number) =>
-  `${JSON.stringify({ level: 40, time: Date.now(), lost: lines, msg: 'lines of the log were lost' })}\n`;
+const lostLine = (lines: number, process: string) =>
+  `${JSON.stringify({ level: 40, time: Date.now(), process, lost: lines, msg: 'lines of the log were lost' })}\n`;

@@ -93,7 +93,7 @@ process.once('message', () => { log.info('again'); process.disconnect(); });
     .split('\n')
     .map((line) => JSON.parse(line));
   const lost = said.find(({ msg }) => msg === 'lines of the log were lost');
-  expect(lost).toMatchObject({ level: 40, lost: expect.any(Number) });
+  expect(lost).toMatchObject({ level: 40, process: 'test', lost: expect.any(Number) });
   expect(said.filter(({ i }) => i !== undefined).length + lost.lost).toBe(3000);
   expect(said.at(-1)).toMatchObject({ msg: 'again' });
 });
