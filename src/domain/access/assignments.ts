@@ -109,8 +109,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * For many Identities, in two steps: first whether each assignment is allowed, then the writing.
-     * @returns `places`: each one's node or refusal, in order; `give`: writes the allowed ones, in the Identities'
-     *   transaction
+     * @returns `places`: the node or refusal of each, in order; `give`: writes the allowed ones, in the caller's transaction
      * @throws (from `give`) DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
      */
     async forNewcomers(scope: EnvironmentScope, caller: Caller, wanted: readonly RoleAtNode[]) {
@@ -157,10 +156,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     /** Checks the right to give and remove roles at a node. @throws DomainError, the 403 of this kind of caller */
     assertMayAssign,
 
-    /**
-     * To an administrator of a part of the tree, only the people of that part exist.
-     * @throws DomainError identity.not_found
-     */
+    /** To an administrator of a part of the tree, only its people exist. @throws DomainError identity.not_found */
     async assertKnown(scope: EnvironmentScope, caller: Caller, identityId: string, asked: 'view' | 'give') {
       const unknown = await giving.strangers(scope, caller, asked === 'view' ? viewing : assigning, [identityId]);
       if (unknown.has(identityId)) throw new DomainError('identity.not_found');

@@ -160,8 +160,7 @@ export function createHostedLogin(
       device: device.read(visit.request),
       requiresAal2: visit.asked.requiresAal2,
       prefersAal2: visit.asked.prefersAal2 && !visit.asked.prompt.none,
-      // Only the account pages send people to their account with `max_age`, before changes that could lock the owner
-      // out.
+      // Only the account pages send `max_age` here, before changes that could lock the owner out.
       isOwnerWanted: visit.toAccount && visit.asked.maxAge !== null,
       hasProvedFactor,
       organizationId: visit.organization?.id ?? null,
@@ -268,10 +267,7 @@ export function createHostedLogin(
       return askForMore(visit, first, decision);
     },
 
-    /**
-     * Continues after the person has consented, in the session in which they were asked. If that session no longer
-     * suffices for the request, it answers `begin` and stores no consent.
-     */
+    /** Continues after consent, in the session that was asked; or answers `begin`, and stores none, if that is too weak now. */
     async consented(visit: Visit, session: HostedSession, begin: () => FastifyReply): Promise<FastifyReply> {
       const decision = await decide(visit, factorOf(session));
       // If an enrollment was offered on the way here, the person has postponed it.

@@ -92,8 +92,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
   /**
    * Whether the person has proved who they are recently and strongly enough for a change that could lock the owner out:
    * at most ten minutes ago, and with a second factor if they have one. Otherwise they are sent to do so, and then back
-   * to `page`. A test Environment's provider proves nothing about a person who is in production: the overview tells
-   * people so who signed in by it.
+   * to `page`. A test Environment's provider proves nothing about a person in production: the overview tells them so.
    * @throws DomainError auth.reauthentication_required if no sign-in here can be strong enough; identity.in_production
    */
   async function isProven(visit: AccountVisit, page: AccountPage, change: Change = 'factors'): Promise<boolean> {
@@ -134,8 +133,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     open: enter,
 
     /**
-     * Accepts a form of `page`. Null if the request was answered: nobody is signed in, or somebody other than the
-     * person to whom the page was shown.
+     * Accepts a form of `page`. Null if the request was answered: nobody, or somebody else, is signed in now.
      * @throws DomainError origin.foreign
      */
     async act(request: FastifyRequest, reply: FastifyReply, page: AccountPage): Promise<AccountVisit | null> {
@@ -187,8 +185,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     },
 
     /**
-     * Redirects to the overview if something no longer exists that a page still showed: the page was left open, or its
-     * form was sent twice.
+     * Redirects to the overview if what the page showed no longer exists: it was left open, or its form sent twice.
      * @throws every other error, and every error of a request for JSON
      */
     gone(visit: AccountVisit, error: unknown): FastifyReply {
