@@ -110,10 +110,7 @@ export const createsIdentities = ({
 }: Pick<EnvironmentSettings, 'passwordLoginEnabled' | 'emailOtpLoginEnabled' | 'allowSelfSignup'>): boolean =>
   !passwordLoginEnabled && emailOtpLoginEnabled && allowSelfSignup;
 
-/**
- * Sign-in with an emailed code: the same answer after the same work, whether or not somebody has the address (contract
- * §4).
- */
+/** Sign-in with an emailed code. Answer and work are the same whether or not somebody has the address (contract §4). */
 export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }: EmailOtpDeps) {
   const mails = rateLimits ? createLimiter(db, mailsByAddress) : null;
   const contextOf = (bound: string) => `email-otp-login\n${bound}`;

@@ -32,14 +32,11 @@ const environmentStatement = {
  */
 export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate; termsOf: TermsOf }) {
   async function refuse({ client, first }: GateQuestion, reason: string) {
-    if (first.method === 'session') return; // going on with a session is no failure, and would be recorded at every visit
+    if (first.method === 'session') return; // a session's continuation is no failure, and is frequent
     await recordSignInRefusal(db, client, { ...first, reason });
   }
 
-  /**
-   * Returns the Environment's connection that the person uses, if an organization accepts the Environment's
-   * connections.
-   */
+  /** Returns the person's connection of the Environment, for an organization that accepts the Environment's. */
   async function ofEnvironment({ client, first }: GateQuestion): Promise<OfferedConnection[]> {
     const found = await db.statement<{ id: string }>(environmentStatement, [client.environmentId, first.identityId]);
     return found.map(({ id }) => ({ id, name: null }));

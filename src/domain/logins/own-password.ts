@@ -119,7 +119,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   }
 
   return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
-    // The password was replaced by somebody else, or by the same form: trying again tells which.
+    // Somebody else, or the same form, has replaced the password: a second try shows which.
     if ((await attempt(scope, change)) || (await attempt(scope, change))) return;
     throw new DomainError('password.wrong');
   };

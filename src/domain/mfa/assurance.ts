@@ -15,9 +15,9 @@ type Shown = Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt' | 'ssoConnection
 
 /**
  * Whether a second factor was really shown in a sign-in. `secondFactorAt` alone does not prove it, since a trusted
- * browser sets it too. Most factors make aal2; an emailed code shows in `amr`, beside the first factor. In the `amr` of
- * an identity provider `otp` is no code of ours, so after a sign-in by one a factor of the person's own has to have
- * been shown.
+ * browser sets it too. Most factors make aal2; an emailed code only appears in `amr`, besides the first factor. In the
+ * `amr` of an identity provider, `otp` is not one of our codes, so after a sign-in by one the person has to have shown
+ * a factor of their own.
  */
 export const showsSecondFactor = ({ amr, acr, secondFactorAt, ssoConnectionId = null, ownFactorAt }: Shown) => {
   if (secondFactorAt === null) return false;
@@ -34,7 +34,10 @@ interface Proved {
   now: Date;
 }
 
-/** An emailed code proves the mailbox only, which is how one would also reset the password: it never makes aal2 (contract §3). */
+/**
+ * An emailed code proves the mailbox only, which is how one would also reset the password: it never makes aal2
+ * (contract §3).
+ */
 export function withSecondFactor(
   {
     amr: before,

@@ -20,7 +20,7 @@ export interface MfaAttempts {
    * @throws DomainError rate_limit.exceeded
    */
   mail(personId: string): Promise<void>;
-  /** Forgets all counted tries of somebody. Codes that were mailed stay counted. */
+  /** Forgets all counted tries of a person. Codes that were mailed stay counted. */
   forgive(personId: string): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ const guessesOf = (db: Pick<Db, 'statement'>, whose: Whose, { enabled, now }: { 
     accountOf: (personId) => personId,
   });
 
-/** Limits on guessing somebody's second factors, wherever the guesses come from. */
+/** Limits on guessing a person's second factors, wherever the guesses come from. */
 export function createMfaAttempts({ db, enabled, whose = 'identity', now }: MfaAttemptsDeps): MfaAttempts {
   const guesses = guessesOf(db, whose, { enabled, now });
   const mails = enabled ? createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed }) : null;
@@ -64,8 +64,8 @@ export function createMfaAttempts({ db, enabled, whose = 'identity', now }: MfaA
 }
 
 /**
- * Forgets the tries of somebody whose factors were removed, so that new ones can be enrolled and asked for at once. In
- * a transaction of the system.
+ * Forgets the tries of a person whose factors were removed, so that new ones can be enrolled and used at once. In a
+ * transaction of the system.
  */
 export const forgiveMfaTries = (on: Pick<Db, 'statement'>, whose: Whose, personId: string, now: Clock): Promise<void> =>
   guessesOf(on, whose, { enabled: true, now }).forget(personId);

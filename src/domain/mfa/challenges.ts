@@ -35,7 +35,7 @@ export interface MfaChallengesDeps {
   now: Clock;
 }
 
-/** The question for a second factor and its answers, on whichever surface. */
+/** The challenge for a second factor and its answers, on every surface. */
 export function createMfaChallenges({
   db,
   attempts,
@@ -97,7 +97,7 @@ export function createMfaChallenges({
     });
   }
 
-  /** Mails a code, and lets the sign-in go on for as long as the mail says that the code works. @returns when the sign-in expires now */
+  /** Mails a code, and prolongs the sign-in for the life of the code that the mail states. @returns its new expiry */
   async function mailCode(pending: OpenSignIn, purpose: 'mfa' | 'mfa_enrollment', locale: 'en' | 'de'): Promise<Date> {
     const { id, identityId } = pending;
     const expiresAt = await pendingSignIns.prolong(pending);
@@ -128,14 +128,18 @@ export function createMfaChallenges({
     /**
      * Mails a code to the address of the person, as an answer.
      * @returns when the sign-in expires now
-     * @throws DomainError mfa.email_unavailable, rate_limit.exceeded; mfa.challenge_invalid half an hour after the sign-in began
+     * @throws DomainError mfa.email_unavailable, rate_limit.exceeded; mfa.challenge_invalid half an hour after the
+     *   sign-in began
      */
     async sendEmailCode(pending: OpenSignIn, locale: 'en' | 'de'): Promise<Date> {
       if (!(await factorsOf(pending)).includes('email_otp')) throw new DomainError('mfa.email_unavailable');
       return mailCode(pending, 'mfa', locale);
     },
 
-    /** The same, to enroll the address with. @throws DomainError rate_limit.exceeded; mfa.challenge_invalid half an hour after the sign-in began */
+    /**
+     * Does the same, to enroll the address.
+     * @throws DomainError rate_limit.exceeded; mfa.challenge_invalid half an hour after the sign-in began
+     */
     sendEnrollmentCode: (pending: OpenSignIn, locale: 'en' | 'de'): Promise<Date> =>
       mailCode(pending, 'mfa_enrollment', locale),
   };

@@ -10,7 +10,7 @@ import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
 
 export interface Enrolled {
-  /** Of a first factor, where the Environment takes recovery codes; to be shown once. */
+  /** With a first factor, if the Environment accepts recovery codes; shown once. */
   recoveryCodes: string[] | null;
 }
 

@@ -93,10 +93,10 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     add,
 
     /**
-     * Adds a factor for somebody who is signed in; with the first come recovery codes, where the Environment takes
-     * them. The caller has checked that the sign-in is recent and strong enough; it is checked again, since ten slow
-     * hashes lie in between.
-     * @param codes the recovery codes, unless they are to be random
+     * Adds a factor for a person who is signed in; the first one comes with recovery codes, if the Environment accepts
+     * them. The caller has checked that the sign-in is recent and strong enough; it is checked again, after ten slow
+     * hashes.
+     * @param codes the recovery codes; random by default
      * @throws DomainError mfa.already_enrolled, mfa.too_many_factors; mfa.factor_not_allowed where the Environment does
      *   not take the kind, or it adds nothing to this sign-in; auth.invalid_credentials if the session has ended
      *   meanwhile, auth.reauthentication_required if a first factor was added meanwhile
@@ -116,7 +116,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       return recoveryCodes.withSet(bringsRecoveryCodes(before), work, codes);
     },
 
-    /** The same in the caller's transaction, which has checked who it is: during a sign-in there is no session yet. */
+    /** Does the same in the caller's transaction, which has checked the person: a sign-in has no session yet. */
     enrollIn,
 
     list: ({ accountId }: AccountScope, identityId: string): Promise<FactorSummary[]> =>
@@ -129,8 +129,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       ),
 
     /**
-     * Renames a factor of somebody who is signed in. That neither opens anything nor locks anybody out, so no proof is
-     * asked for.
+     * Renames a factor of a person who is signed in. That neither opens anything nor locks anybody out, so it needs no
+     * proof.
      * @throws DomainError mfa.factor_not_found, auth.invalid_credentials, identity.in_production
      */
     rename: (person: OwnProofOf, factorId: string, label: string): Promise<FactorSummary> =>
@@ -166,9 +166,9 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       }),
 
     /**
-     * Removes a factor of somebody who is signed in; with the last one, the recovery codes. The caller has checked the
+     * Removes a factor of a person who is signed in; with the last one, the recovery codes. The caller has checked the
      * sign-in.
-     * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it or an
+     * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment accepts, if it or an
      *   organization of theirs requires one; auth.invalid_credentials, auth.reauthentication_required as `enroll`
      */
     remove: (person: OwnProofOf, factorId: string): Promise<void> =>
@@ -221,7 +221,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   }
 }
 
-/** Whether an Environment that takes the `allowed` kinds takes none of those that are left. */
+/** Returns whether an Environment that accepts the `allowed` kinds accepts none of those that are left. */
 const isLastOf = (allowed: readonly FactorKind[], type: MfaFactor['type'], left: readonly MfaFactor['type'][]) =>
   allowed.includes(type) && !left.some((kind) => allowed.includes(kind));
 

@@ -4,7 +4,7 @@ import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { AccountScope } from '../../platform/scope.js';
 
 /**
- * Removes all second factors and recovery codes of somebody, in a transaction of the Account that has locked the
+ * Removes all second factors and recovery codes of a person, in a transaction of the Account that has locked the
  * Identity's row.
  * @returns whether there were any
  */

@@ -15,9 +15,9 @@ export type MfaDecision =
   | { step: 'done'; amr: string[]; acr: Acr; secondFactorAt: Date | null }
   /** `isForAal2`: with factors that reach aal2, since the client prefers it and the person has one. */
   | { step: 'challenge'; factors: FactorKind[]; isForAal2?: true }
-  /** `until`: enrolling can be put off until then; null: the sign-in does not go on without it. */
+  /** `until`: enrolling can be postponed until then; null: the sign-in does not continue without it. */
   | { step: 'enroll'; factors: EnrollableKind[]; until: Date | null }
-  /** The time to enroll is over, and the person has no factor; an administrator's reset starts it anew. */
+  /** The deadline for enrolling has passed, and the person has no factor; an administrator's reset sets a new one. */
   | { step: 'refused' };
 
 export interface MfaQuestion {
@@ -47,7 +47,7 @@ export interface MfaGateDeps {
   now: Clock;
 }
 
-/** Whether somebody can show nothing but an emailed code, and recovery codes, which stand in for a factor. */
+/** Whether a person can only show an emailed code, and recovery codes, which replace a factor. */
 const isMailedAlone = (provable: readonly FactorKind[]) =>
   provable.includes('email_otp') && provable.every((kind) => kind === 'email_otp' || kind === 'recovery_code');
 
@@ -77,8 +77,8 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const counts = isOwnerWanted ? isShown : secondFactorAt !== null;
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || counts;
       const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
-      // A provider's word does not stand for the owner's own factors: the owner shows one of them.
-      const canShow = [...usable, ...provable].some((kind) => kind !== 'recovery_code'); // which stands in for one
+      // A provider cannot vouch for the owner's own factors: the owner shows one of them.
+      const canShow = [...usable, ...provable].some((kind) => kind !== 'recovery_code'); // which only replaces a factor
       const owesOwn = isOwnerWanted && isProvidersWord(first) && canShow;
       if (isEnough && !owesOwn) return done;
 

@@ -23,7 +23,7 @@ interface Begin {
   identityId: string;
   days: number;
   now: Moment;
-  /** Whether a grace that is there starts over. */
+  /** Whether an existing grace starts over. */
   anew?: boolean;
 }
 
@@ -50,9 +50,9 @@ export const mfaGraceInput = (
 });
 
 /**
- * Begins a grace, in the caller's transaction, unless one goes on; answers the one that counts. It lasts no longer than
- * the settings say now. They are locked until the end of the transaction: whoever shortens them finds this grace, or is
- * found here.
+ * Begins a grace, in the caller's transaction, unless one is running; returns the one that applies. It lasts no longer
+ * than the present settings allow. They are locked until the end of the transaction: a change that shortens them either
+ * finds this grace, or is visible here.
  */
 export async function beginGrace(
   tx: EntityManager,
@@ -61,7 +61,7 @@ export async function beginGrace(
 ): Promise<Pick<Row, 'expiresAt'>> {
   const { accountId, environmentId } = scope;
   if (days > 0) {
-    // A grace that ended in time, and whose factor was removed, goes on to the end that it had: nobody gets the time
+    // A grace that ended in time, and whose factor was removed, continues to its original end: nobody gets the time
     // twice.
     const begun = await tx.query<Row[]>(
       `with settings as materialized (

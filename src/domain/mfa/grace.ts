@@ -21,7 +21,7 @@ export interface MfaGracesDeps {
   reminders: readonly number[];
 }
 
-/** Until when somebody may sign in without a second factor. */
+/** Until when a person may sign in without a second factor. */
 export interface GraceStanding {
   expiresAt: Date;
   /** Whether the time is up: by the clock, whether or not a worker has noticed. */
@@ -58,7 +58,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
       }),
 
     /**
-     * Begins at the first sign-in without a factor. One that has begun goes on as it is: neither signing in again nor
+     * Begins a grace at the first sign-in without a factor. A running one stays as it is: neither signing in again nor
      * removing a factor gives more time.
      * @param days 0: no time at all
      */
@@ -70,7 +70,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
       ofAccount(scope, (tx) => settleEnrollment(tx, scope, identityId, now())),
 
     /**
-     * An administrator has reset the person's factors: the time starts anew, here at once, elsewhere at the next
+     * Starts the grace anew after an administrator has reset the person's factors: here at once, elsewhere at the next
      * sign-in.
      */
     reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>
@@ -81,8 +81,8 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
       }),
 
     /**
-     * The Environment does not require MFA any more, or gives another number of days. In the transaction of that
-     * change.
+     * Applies a change of the Environment's policy: whether it requires MFA, and the number of days. In the transaction
+     * of that change.
      */
     policyChanged: (tx: EntityManager, scope: EnvironmentScope, policy: Policy): Promise<void> =>
       settlePolicy(tx, scope, policy, now()),

@@ -7,7 +7,7 @@ import { waitUntilStopped } from '../wait-until-stopped.js';
 import { mfaGraceInput } from './grace-rules.js';
 
 /**
- * To be called before somebody's time begins anew.
+ * Waits until the run of a cancelled grace has stopped, before the person's grace begins anew.
  * @throws DomainError service.unavailable while the run of a cancelled one stops
  */
 export async function letGraceStop(

@@ -57,7 +57,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
     },
   }) satisfies Partial<EmailSubjects>;
 
-/** Where its people sign in: the place that its oldest client sends them back to. */
+/** Returns the address where an Environment's people sign in: a redirect URI of its oldest client. */
 async function addressOf(tx: EntityManager, environmentId: string, baseUrl: string): Promise<string> {
   const clients = await tx.query<{ uris: string[] }[]>(
     'select redirect_uris as uris from oauth_clients where environment_id = $1 order by created_at, id limit 5',

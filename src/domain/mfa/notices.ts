@@ -4,9 +4,9 @@ import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 
 /**
- * Tells somebody by mail what has happened to their second factors, after the commit. The mail's words come from the
- * event. It is in the Environment's language: the request may be somebody else's, who must not choose the language of
- * the warning.
+ * Notifies a person by mail, after the commit, what has happened to their second factors. The event determines the
+ * text. It is in the Environment's language: the request may come from somebody else, who must not choose the language
+ * of the warning.
  */
 export async function noticeEmail(
   tx: EntityManager,

@@ -12,8 +12,8 @@ export interface OwnStanding extends MfaStanding {
 }
 
 /**
- * Locks the session of somebody who changes something of their own. It must not have ended; nor may it come from a test
- * Environment's identity provider if the person is in production.
+ * Locks the session of a person who changes their own data. It must not have ended, nor come from a test Environment's
+ * identity provider if the person is in production.
  * @param tx a transaction of the Account
  * @throws DomainError auth.invalid_credentials, identity.in_production
  */
@@ -24,7 +24,7 @@ export async function holdOwnSession(tx: EntityManager, person: OwnProofOf) {
 }
 
 /**
- * Checks again what `OwnProof` has checked, for somebody who changes their own factors, and locks it for the change:
+ * Checks again what `OwnProof` has checked, for a person who changes their own factors, and locks it for the change:
  * meanwhile the session can have ended, or a factor was added that has to be shown. Without a factor there is nothing
  * to show; whether a first one needs a recent sign-in was checked before, and only time changes that.
  * @param tx a transaction of the Account

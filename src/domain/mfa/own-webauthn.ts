@@ -36,7 +36,7 @@ export interface OwnWebauthnDeps<Person> {
   now: Clock;
 }
 
-/** A passkey or security key that somebody adds while signed in: its challenge waits, sealed, in their page. */
+/** Adds passkeys and security keys for people who are signed in: the challenge is kept, sealed, in their page. */
 export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWebauthnDeps<Person>) {
   return {
     async begin(

@@ -17,11 +17,13 @@ function codeOf(bytes: Buffer): string {
 /** A new set of codes, to be shown once. */
 export const newRecoveryCodes = (): string[] => Array.from({ length: howMany }, () => codeOf(randomBytes(codeBytes)));
 
-/** The same made of secrets, which `secretOf` has one of for each place. */
+/** Returns a set of codes made of secrets; `secretOf` returns the one for each place. */
 export const recoveryCodesOf = (secretOf: (place: number) => Buffer): string[] =>
   Array.from({ length: howMany }, (_, place) => codeOf(secretOf(place)));
 
-/** A code as it is hashed, whichever way it was typed; 0, 1 and 8 are no letters of ours and misread ones. */
+/**
+ * Returns a code in the form that is hashed, however it was typed; 0, 1 and 8 do not occur, and are misread letters.
+ */
 export const lettersOf = (code: string) =>
   code
     .toUpperCase()

@@ -17,7 +17,7 @@ export interface RepeatedEnrollmentsDeps {
 
 /** What the first sending of a form led to. */
 export interface Repeated {
-  /** The recovery codes that came with it; null if they are not valid any more. */
+  /** The recovery codes that came with it; null if they are no longer valid. */
   codes: string[] | null;
 }
 

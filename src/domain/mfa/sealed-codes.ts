@@ -20,7 +20,8 @@ export type OpenedCodes =
       outcome: 'opened';
       enrollmentToken: string;
       /**
-       * The codes, the first time; null if they were shown before. To be called last, since nothing may fail after it.
+       * Returns the codes, the first time; null if they were shown before. Call it last, since nothing may fail after
+       * it.
        */
       take(): Promise<string[] | null>;
     }

@@ -8,7 +8,7 @@ import type { FirstFactor } from '../sessions/first-factor.js';
 /** Factors that a person enrolls; recovery codes come with the first of them. */
 export type EnrollableKind = MfaFactorType;
 
-/** The second factors that somebody has, and those that the Environment takes. */
+/** The second factors that a person has, and those that the Environment accepts. */
 export interface MfaStanding {
   allowed: FactorKind[];
   enrolled: EnrollableKind[] | null;
@@ -49,7 +49,7 @@ export const noStanding: MfaStanding = {
 export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<MfaStanding> =>
   (await db.statement<MfaStanding>(standingStatement, valuesOf(of)))[0] ?? noStanding;
 
-/** The same in a transaction, with the Identity locked: nobody adds or removes a factor until its end. */
+/** Does the same in a transaction, and locks the Identity: nobody adds or removes a factor until its end. */
 export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promise<MfaStanding> {
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [of.accountId, of.identityId]);
   return (await tx.query<MfaStanding[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
@@ -65,8 +65,8 @@ export interface Choices {
   /** Factors of the person that are enough for it; empty when none is. */
   usable: FactorKind[];
   /**
-   * Where none is enough: factors that the person can prove all the same, and has to before adding one. Otherwise
-   * somebody with a stolen password could enroll a factor of their own beside those that a sign-in does not take.
+   * If none is enough: factors that the person can prove all the same, and has to before adding one. Otherwise somebody
+   * with a stolen password could add a factor of their own to those that a sign-in does not accept.
    */
   provable: FactorKind[];
 }
@@ -97,7 +97,7 @@ function preferred(kinds: EnrollableKind[], isVerified: boolean): EnrollableKind
 /** What can follow a first factor (contract §3). */
 export function choicesAfter({ requiresAal2, ...first }: Asked, standing: MfaStanding): Choices {
   const { allowed, enrolled, isVerified } = standing;
-  // A recovery code stands in for a factor: codes that were left over do not hold up somebody without one.
+  // A recovery code replaces a factor: codes that were left over do not stop a person without one.
   const hasRecoveryCodes = enrolled !== null && standing.hasRecoveryCodes;
   // An emailed code adds nothing to a sign-in by mail, nor a security key to a sign-in by passkey.
   const byMail = cameByMail(first);

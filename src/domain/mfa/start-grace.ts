@@ -17,12 +17,12 @@ export interface GraceStartsDeps {
 }
 
 /**
- * Starts the time to enroll at sign-ins. Where an earlier run under the same id was asked to stop, it is waited for. If
- * that takes long, the person may sign in all the same and the time begins at a later sign-in: no sign-in depends on a
- * worker.
+ * Starts the time to enroll at sign-ins. If an earlier run under the same id was asked to stop, it waits for that. If
+ * the run takes long, the person may sign in all the same, and the time begins at a later sign-in: no sign-in depends
+ * on a worker.
  */
 export function createGraceStarts({ db, graces, processes, now }: GraceStartsDeps): Pick<MfaGraces, 'find' | 'start'> {
-  /** A grace that ended before, and would go on or begin again. */
+  /** Returns a grace that has ended, and would continue or begin again. */
   async function endedBefore(scope: EnvironmentScope, identityId: string): Promise<MfaGrace | null> {
     const grace = await db.transaction(scope, (tx) => tx.findOneBy(MfaGrace, { ...within(scope), identityId }));
     const begins = grace?.status === 'reset' || (grace?.status === 'enrolled' && grace.expiresAt > now());

@@ -65,7 +65,7 @@ select greatest($9::timestamptz, (select max(expires_at) from moved)) as "expire
 const revokeAllText = `
 delete from trusted_devices where account_id = $1 and environment_id = $2 and identity_id = $3 returning id`;
 
-/** Browsers in which somebody need not show a second factor for a while (contract §2, `trusted_device`). */
+/** Browsers in which a person need not show a second factor for a while (contract §2, `trusted_device`). */
 export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
   return {
     /** Whether a browser is trusted for this Identity in this Environment. Notes its use, at most once an hour. */
@@ -86,7 +86,7 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Trusts a browser, each time under a new cookie.
-     * @param on a transaction of the system that has locked the person, so that whoever ends all trust finds this one
+     * @param on a transaction of the system that has locked the person, so that the end of all trust includes this one
      */
     async trust(
       scope: EnvironmentScope,
@@ -153,7 +153,7 @@ const recordRevocation = (tx: EntityManager, scope: EnvironmentScope, identityId
   });
 
 /**
- * Ends the trust in all of somebody's browsers, in the transaction of what made them doubtful: a new password, a
+ * Ends the trust in all of a person's browsers, in the transaction of what made them doubtful: a new password, a
  * removed or reset factor, a deactivation. In the whole Account unless the scope names an Environment.
  */
 export async function distrustDevices(

@@ -20,13 +20,15 @@ const ceremonyLife = minutes(5);
 
 /** EdDSA, ES256, RS256: what authenticators speak, and every Node.js verifies. */
 const algorithms = [-8, -7, -257];
-/** RSA of 8192 bits has half of it; checking more takes whoever asks long. */
+/** An RSA key of 8192 bits has half of it; larger ones take long to check. */
 const longestKey = 2048;
 
 type DeviceType = MfaFactor['deviceType'];
 const deviceTypes = { singleDevice: 'single_device', multiDevice: 'multi_device' } as const;
 
-/** RFC 8176: a key that never leaves its chip, or one that its maker copies; and whether it has verified who uses it. */
+/**
+ * RFC 8176: a key that never leaves its chip, or one that its maker copies; and whether it has verified who uses it.
+ */
 export const amrOf = (deviceType: DeviceType, isUserVerified: boolean): string[] => [
   deviceType === 'multi_device' ? 'swk' : 'hwk',
   ...(isUserVerified ? ['user'] : []),
@@ -40,7 +42,7 @@ export interface KnownCredential {
 
 /** A stored credential, as far as an assertion is checked against it. */
 export interface CheckedCredential {
-  /** Whose it is. */
+  /** The id of its owner. */
   ownerId: string;
   publicKey: Buffer | null;
   deviceType: DeviceType;
@@ -52,13 +54,13 @@ export interface AssertionCheck {
   asPasskey: boolean;
 }
 
-/** Who enrolls a key. */
+/** The person who enrolls a key. */
 export interface KeyOwner {
   id: string;
   email: string;
   /** What the person is called; the address where nothing is known. */
   name: string;
-  /** Whose passkey the authenticator says it is, for people. */
+  /** The name of the service under which the authenticator lists the passkey. */
   relyingParty: string;
 }
 
@@ -101,8 +103,8 @@ const described = (credentials: readonly KnownCredential[]) =>
   }));
 
 /**
- * What WebAuthn Level 3 asks of a relying party, whoever's keys they are: options, and the checks of what comes back. Nothing
- * is looked up or stored.
+ * The part of a relying party in WebAuthn Level 3, for keys of end users and administrators: options, and the checks of
+ * the responses. Nothing is looked up or stored.
  * @param baseUrl its host is the relying party's id, and its origin the only one that may ask
  */
 export function createCeremonies(baseUrl: string) {

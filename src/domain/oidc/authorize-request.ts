@@ -80,8 +80,8 @@ const known = [
 /** Whether an authorization request may have a parameter of this name. */
 export const isAuthorizeParameter = (name: string): boolean => (known as readonly string[]).includes(name);
 /**
- * RFC 6749 leaves lengths open; these leave room in a request line, which with all headers is limited to 16 KiB. Some
- * clients keep in `state` where to go on.
+ * RFC 6749 does not limit lengths; these leave room in a request line, which with all headers is limited to 16 KiB.
+ * Some clients keep in `state` where to continue.
  */
 const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
 const longestOther = 2048;

@@ -21,7 +21,10 @@ returning client_id`,
 export interface ClientAssertions {
   /** The client that an assertion claims to be of; not to be believed before `assertValid`. */
   subjectOf(assertion: string): string | null;
-  /** @throws OAuthError invalid_client; DomainError service.unavailable where the client's keys cannot be read for the moment */
+  /**
+   * @throws OAuthError invalid_client; DomainError service.unavailable where the client's keys cannot be read for the
+   *   moment
+   */
   assertValid(client: Client, assertion: string): Promise<void>;
 }
 
@@ -52,7 +55,7 @@ export function createClientAssertions({
         currentDate: now(),
         clockTolerance: clockSkewMs / 1000,
       });
-      // A party to whom it also counts could pass it on (draft-ietf-oauth-rfc7523bis §4).
+      // Another party that also accepts it could pass it on (draft-ietf-oauth-rfc7523bis §4).
       if (![payload.aud ?? []].flat().every((audience) => audiences.includes(audience))) throw clientRefused();
       return payload;
     } catch (error) {

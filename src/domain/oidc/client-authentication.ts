@@ -25,7 +25,7 @@ type Presented =
 export interface ClientAuthentication {
   /**
    * Authenticates the client by the method with which it is registered; a secret may come in the header or in the body,
-   * whichever of the two that is.
+   * for either of the two secret methods.
    * @throws OAuthError invalid_client, invalid_request
    */
   authenticate(authorization: string | undefined, parameters: Parameters): Promise<Client>;

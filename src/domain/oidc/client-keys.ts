@@ -9,8 +9,8 @@ import { OAuthError } from './oauth-error.js';
 export interface ClientKeys {
   /**
    * The public keys that a client has registered, as jose's key resolver.
-   * @throws OAuthError invalid_client; DomainError service.unavailable if its `jwks_uri` does not answer, which says
-   *   nothing against the client. The resolver throws the same for a key that it has to fetch anew
+   * @throws OAuthError invalid_client; DomainError service.unavailable if its `jwks_uri` does not respond, which is not
+   *   the client's fault. The resolver throws the same for a key that it has to fetch anew
    */
   of(client: Client): Promise<JWTVerifyGetKey>;
 }

@@ -15,7 +15,7 @@ import { createRedemption } from './redemption.js';
 /** RFC 6749 §4.1.2 recommends ten minutes at most; a client redeems at once. */
 const codeLife = seconds(60);
 
-/** The sign-in that a code stands for. */
+/** The sign-in that a code represents. */
 export interface CodeSession {
   id: string;
   authenticatedAt: Date;

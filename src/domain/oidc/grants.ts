@@ -91,7 +91,7 @@ const columns = `${grantColumns}, ${subjectColumns}`;
  */
 const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
 
-/** Asking for more than was granted, or for none of it, does not use up the token (RFC 6749 §6). */
+/** A request for more than was granted, or for none of it, does not use up the token (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
   `case when spent_at is null and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true) then 'exceeding' else ${standing(since)} end`;
 

@@ -37,7 +37,7 @@ function hintOf({ sub, aud, sid }: JWTPayload, { isProven }: Pick<Hint, 'isProve
   return { subject: sub, clientId: aud, sessionId: typeof sid === 'string' ? sid : null, isProven };
 }
 
-/** Whether a token has the form of our ID tokens, whoever has written it. */
+/** Whether a token has the form of our ID tokens, even if it is not one. */
 function isLikeOurs(token: string, issuer: string): boolean {
   try {
     const { alg, typ, kid } = decodeProtectedHeader(token);

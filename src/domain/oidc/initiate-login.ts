@@ -2,10 +2,9 @@ import type { Client } from './clients.js';
 import { withParameters } from './redirect-uris.js';
 
 /**
- * The address at which an application begins a sign-in by itself (OpenID Connect Core 1.0 §4, "Initiating Login from a
- * Third Party"); null if it has none. That sign-in has a `state` of the browser that opens the address, whichever that
- * is.
- * @param issuer of this service, which an application of several needs to know
+ * Returns the address at which an application starts a sign-in itself (OpenID Connect Core 1.0 §4, "Initiating Login
+ * from a Third Party"); null if it has none. That sign-in has a `state` of whatever browser opens the address.
+ * @param issuer this service's, which an application with several issuers needs to know
  * @param loginHint the person, if they have just proved who they are
  */
 export const initiateLoginUrl = (

@@ -11,7 +11,7 @@ export interface Situation {
   session: HostedSession | null;
   /** The subject of the request's `id_token_hint`. */
   hintedSubject: string | null;
-  /** Whether the person has just chosen to go on with the session's account. */
+  /** Whether the person has just chosen to continue with the session's account. */
   chosen: boolean;
   /** Whether going on with a session always has to be chosen. */
   asksAlways: boolean;

@@ -35,7 +35,7 @@ export interface SigningKeys {
   jwks(): Promise<{ keys: JWK[] }>;
   /** Makes the next key when it is time, and deletes keys that nothing needs. Safe to repeat. */
   rotate(): Promise<{ created: string | null }>;
-  /** Encrypts private keys anew that were sealed with an older master key. Answers how many. */
+  /** Encrypts anew the private keys that an older master key sealed; returns how many. */
   reseal(): Promise<number>;
 }
 
@@ -59,7 +59,7 @@ export interface SigningKeysDeps {
 
 /** Whether the token was refused, as opposed to a fault while checking it. */
 export const isInvalidToken = (error: unknown): boolean => error instanceof errors.JOSEError;
-/** Whether the token names a key that is not ours, or not any more. */
+/** Whether the token names a key that is not ours, or no longer is. */
 export const isOfUnknownKey = (error: unknown): boolean => error instanceof errors.JWKSNoMatchingKey;
 
 const signingLife = days(90);
@@ -161,7 +161,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
       if (!isDue(last, at)) return null;
       const signsFrom = last ? later(last.signsUntil, after(at, leastPublishedAhead)) : at;
       if (last && last.signsUntil < signsFrom) {
-        // The rotation is late: the old key goes on until its successor has been published long enough.
+        // The rotation is late: the old key keeps signing until its successor has been published long enough.
         const publishedUntil = after(signsFrom, publishedAfter);
         await tx.update(SigningKey, { kid: last.kid }, { signsUntil: signsFrom, publishedUntil });
       }
@@ -205,7 +205,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   async function forgetOld() {
     const at = now();
     await db.transaction('system', (tx) =>
-      // Never the newest: if the service was off for a year, it goes on with the key that relying parties know. The
+      // Never the newest: if the service was off for a year, it continues with the key that relying parties know. The
       // earlier of two clocks decides: by one that is ahead, the key that signs now would be deleted.
       tx.query(
         `delete from signing_keys where published_until <= least($1::timestamptz, clock_timestamp()) and signs_from < (select max(signs_from) from signing_keys)`,

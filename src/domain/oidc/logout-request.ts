@@ -10,7 +10,7 @@ import { isRegistered } from './redirect-uris.js';
 export interface LogoutRequest {
   client: Client | null;
   hint: Hint | null;
-  /** Where the browser goes afterwards: an address that the client has registered. */
+  /** Where the browser is sent afterwards: an address that the client has registered. */
   redirectUri: string | null;
   state: string | null;
   parameters: Record<string, string>;

@@ -44,13 +44,13 @@ const codeColumns = `code_hash, account_id, environment_id, oauth_client_id, ses
     authenticated_at, auth_time, amr, acr, created_at, expires_at, organization_id`;
 
 /**
- * Any number of codes at once. Values, all but $3 lists in one order: $1 hashes of the codes, each once, $2 their clients, $3 now, $4 redirect
- * URIs, $5 challenges, $6 the grants' ids, $7 for how many seconds each lasts at most, $8 hashes of the refresh tokens, $9 for how
- * many seconds those do.
+ * Redeems any number of codes at once. Values, all but $3 lists in one order: $1 hashes of the codes, each once, $2
+ * their clients, $3 now, $4 redirect URIs, $5 challenges, $6 the grants' ids, $7 for how many seconds each lasts at
+ * most, $8 hashes of the refresh tokens, $9 for how many seconds those last.
  *
- * The locks make parallel redemptions queue, always in one order, and a waiting one then sees that the code is spent. A code of
- * another client, redirect URI or verifier is left as it was: whoever holds it rightly can still redeem it. Each is found by its
- * key: `is true` keeps the client's index out (docs/decisions/0025).
+ * The locks make parallel redemptions queue, always in one order, and a waiting one then sees that the code is spent. A
+ * code of another client, redirect URI or verifier is left as it was: its rightful client can still redeem it. Each is
+ * found by its key: `is true` keeps the planner from the client's index (docs/decisions/0025).
  */
 const redeemStatement = {
   name: 'redeem_authorization_codes',

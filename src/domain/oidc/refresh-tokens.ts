@@ -66,12 +66,12 @@ const families = {
 } as const;
 
 /**
- * The steps of rotating tokens, any number at once, as the beginning of a `with`. Values, all lists in one order: $1 hashes of the
- * tokens, $2 now, $3 hashes of their successors, $4 the successors' key id, $5 the earliest moment of spending that still counts
- * as repeated, $6 for how many seconds each successor is good at most.
+ * The steps of rotating tokens, any number at once, as the beginning of a `with`. Values, all lists in one order: $1
+ * hashes of the tokens, $2 now, $3 hashes of their successors, $4 the successors' key id, $5 the earliest moment of
+ * spending that still counts as repeated, $6 for how many seconds each successor is good at most.
  *
- * The locks make parallel uses queue, always in one order, and a waiting one then sees what the first one wrote: so one successor is
- * inserted. Each token is read by its key, whatever the planner believes of the table when it plans once.
+ * The locks make parallel uses queue, always in one order, and a waiting one then sees what the first one wrote: so one
+ * successor is inserted. Each token is read by its key, whatever the planner believes of the table when it plans once.
  * @param more further lists: their values, and the names of their columns
  */
 export const presentedLocked = (kind: RefreshTokenKind, more = { values: '', columns: '' }) => `
@@ -92,14 +92,16 @@ export const standing = (since: string) =>
 /** When the successor of a presented token expires at the latest. */
 export const slidTo = `$2::timestamptz + interval '1 second' * p.lasts_seconds`;
 /**
- * A token is spent when PostgreSQL does it: a statement that lay unread while PostgreSQL was halted is carried out after its caller has
- * given up, and whoever asks again then has to be forgiven (docs/decisions/0061). More than a minute is no wait, but clocks that differ.
+ * The time of spending is PostgreSQL's: a statement that lay unread while PostgreSQL was halted is executed after its
+ * caller has given up, and the client's retry then has to be forgiven (docs/decisions/0061). More than a minute is not
+ * a wait, but a difference of clocks.
  */
 const spentAt = `case when clock_timestamp() between $2::timestamptz and $2::timestamptz + interval '1 minute'
     then clock_timestamp() else $2 end`;
 /**
- * `alive`, from `presented p`, has its `position`, its `standing` and `successor_expires_at`. The spent ones are written by their key
- * like the new ones: an `update` that joins would leave the way to each row to the planner. A token that came twice at once is spent once.
+ * SQL that needs `alive`, from `presented p`, with its `position`, its `standing` and `successor_expires_at`. The spent
+ * tokens are written by their key like the new ones: with an `update` that joins, the planner would choose how to find
+ * each row. A token that came twice at once is spent once.
  */
 export const rotation = (kind: RefreshTokenKind) => `
 fresh as (
@@ -129,8 +131,8 @@ select "familyId", standing, successor_expires_at as "expiresAt" from alive`,
 const rotateStatements = { grant: rotateStatement('grant'), user_session: rotateStatement('user_session') };
 
 /**
- * The keys by which the successors of a spent token were derived, one after the other. Those who were forgiven are the only ones who
- * wait for it, and what came after theirs came within ten seconds.
+ * Reads the keys by which the successors of a spent token were derived, one after the other. Only requests that were
+ * forgiven wait for it, and all successors of theirs were made within ten seconds.
  */
 const chainStatement: Statement = {
   name: 'successors_of_refresh_token',

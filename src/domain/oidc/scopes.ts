@@ -12,8 +12,8 @@ export const givenScopes = (asked: string | undefined, allowed: readonly string[
 };
 
 /**
- * The scopes by which an application learns something, in order. It always knows who somebody is, since every token
- * names them (RFC 9068 §2.2 `sub`).
+ * Returns the scopes by which an application learns something, in order. It always knows who a person is, since every
+ * token names them (RFC 9068 §2.2 `sub`).
  */
 export const learntBy = (scope: readonly string[]): ScopeName[] =>
   scopes.filter((name) => name === 'openid' || scope.includes(name));

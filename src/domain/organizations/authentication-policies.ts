@@ -65,8 +65,8 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
 export type AuthenticationPolicies = ReturnType<typeof createAuthenticationPolicies>;
 
 /**
- * Checks that somebody could sign in under the policy by itself. Values that stay as they are are not measured by what
- * the Environment offers now, so they do not keep anybody from changing others.
+ * Checks that people can sign in under the policy itself. Unchanged values are not checked against what the Environment
+ * offers now, so that they do not block changes of others.
  * @throws DomainError validation.failed
  */
 async function assertUsable(
@@ -75,7 +75,7 @@ async function assertUsable(
   { allowed_methods, require_sso, require_mfa, session_ttl_seconds }: AuthenticationPolicy,
   changed: readonly (keyof AuthenticationPolicy)[],
 ): Promise<void> {
-  // Locked until the end: whoever changes the settings looks at the existing policies.
+  // Locked until the end, since a change of the settings checks the existing policies.
   const settings = await tx.findOneOrFail(EnvironmentSettings, {
     where: within(scope),
     lock: { mode: 'pessimistic_read' },
@@ -110,13 +110,13 @@ async function assertUsable(
   if (details.length > 0) throw new DomainError('validation.failed', { details });
 }
 
-/** The same question as at sign-in (`wantsSso`). */
+/** Asks the same as `wantsSso` does at sign-in. */
 const leavesSsoOnly = ({ allowed_methods: allowed, require_sso }: AuthenticationPolicy): boolean =>
   require_sso || (allowed?.length === 1 && allowed[0] === 'sso');
 
 /**
- * Checks that a provider could let somebody in, if no other way is left. Only checked if that is new, so that a
- * provider that is switched off does not keep anybody from other changes.
+ * Checks that a provider can sign people in, if no other way is left. Only checked if that is new, so that a disabled
+ * provider does not block other changes.
  * @throws DomainError validation.failed
  */
 async function assertSomeProvider(tx: EntityManager, { environmentId }: EnvironmentScope, id: string): Promise<void> {

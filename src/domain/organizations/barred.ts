@@ -22,7 +22,7 @@ export const allowedOf = (
 export const wantsSso = ({ allows, requireSso }: Pick<SignInPolicy, 'allows' | 'requireSso'>): boolean =>
   requireSso || (allows.sso && !(allows.password || allows.email_otp || allows.passkey));
 
-/** Whether a policy bars the way in which somebody has signed in; a session counts as its first factor. */
+/** Returns whether a policy bars the method of a sign-in; a session counts as its first factor. */
 export function barOf(
   policy: Omit<SignInPolicy, 'requireMfa' | 'belongs' | 'takesEnvironments'>,
   first: Proved,
@@ -38,7 +38,7 @@ export function barOf(
 type Proved = Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'>;
 
 /**
- * A session counts as the way by which it began, unless its `amr` is a provider's, or a recovery code stands in for the
+ * A session counts as the method by which it began, unless its `amr` is a provider's, or a recovery code replaces the
  * provider.
  */
 function methodOf({ method, amr, ssoConnectionId = null }: Proved): LoginMethod | 'sso' {

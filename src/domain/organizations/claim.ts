@@ -51,7 +51,7 @@ export function fittingToken({ organizations, truncated }: ClaimedOrganizations)
   return { organizations: fitting, truncated: truncated || fitting.length < organizations.length };
 }
 
-/** The claims by name; `organizations_truncated` is there when some are missing. */
+/** Returns the claims by name, with `organizations_truncated` if some are missing. */
 export const organizationClaims = ({ organizations, truncated }: ClaimedOrganizations) => ({
   organizations,
   ...(truncated && { organizations_truncated: true }),

@@ -126,7 +126,7 @@ export async function lockOrganization(
   id: string,
 ): Promise<Organization & Pick<Node, 'name'>> {
   const where = { ...within(scope), id };
-  // The node before the organization, in the order of whoever deletes it.
+  // The node before the organization, in the order of a deletion.
   const node = await tx.findOne(Node, {
     where: { ...where, nodeType: organizationType },
     select: { id: true, name: true },

@@ -21,7 +21,7 @@ export type { ListedMember as Member } from './member-lists.js';
 export interface MembershipsDeps {
   db: Db;
   assignments: Assignments;
-  /** Ends pending invitations of somebody to an organization from which they are removed; it is locked by then. */
+  /** Ends a person's pending invitations to an organization from which they are removed; it is locked by then. */
   endInvitations(tx: EntityManager, scope: EnvironmentScope, member: MemberOf, at: Date): Promise<void>;
   now: Clock;
 }

@@ -4,14 +4,14 @@ import { organizationsOf } from './belonging.js';
 /** A way to sign in, as organizations allow it. */
 export type SignInMethod = NonNullable<AuthenticationPolicy['allowed_methods']>[number];
 
-/** An SSO connection by which somebody can sign in, and its organization's name; null for one of the Environment. */
+/** An SSO connection by which a person can sign in, and its organization's name; null for one of the Environment. */
 export interface OfferedConnection {
   id: string;
   name: string | null;
 }
 
 /**
- * What all organizations of a person together require of a sign-in: the strictest counts, whichever the sign-in is for.
+ * What all organizations of a person together require of a sign-in: the strictest applies, for every sign-in.
  */
 export interface SignInPolicy {
   allows: Record<SignInMethod, boolean>;

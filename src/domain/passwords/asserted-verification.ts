@@ -11,9 +11,9 @@ export interface Arriving {
 type Known = Pick<Identity, 'id' | 'emailVerifiedAt' | 'verifiedByWord'>;
 
 /**
- * Whether an address is only verified by somebody's word (an administrator's, an import's) where that does not suffice
- * (docs/decisions/0077), since whoever gave it may know the password and have a passkey: if the Identity enters a
- * production Environment for the first time, or the word came after the invite.
+ * Returns whether an address's verification was only asserted (by an administrator, an import) where that does not
+ * suffice (docs/decisions/0077), since the person who asserted it may know the password and have a passkey: if the
+ * Identity enters a production Environment for the first time, or the assertion came after the invite.
  */
 export async function isVerificationOnlyAsserted(
   tx: EntityManager,

@@ -9,8 +9,8 @@ export interface UsedLink {
 }
 
 /**
- * Whether a link set this very password within the last minute, so that its form was sent twice. With another password,
- * nobody is told that one was set.
+ * Returns whether a link set this very password within the last minute, so that its form was sent twice. A request with
+ * another password does not learn that one was set.
  * @throws DomainError service.unavailable where too many wait
  */
 export async function hasJustSet(

@@ -12,7 +12,7 @@ import { distrustDevices } from '../mfa/trusted-devices.js';
 import { inParts } from '../sessions/told-in-parts.js';
 
 interface EndOfAccess {
-  /** The session that goes on, with its grants. */
+  /** The session that continues, with its grants. */
   keepSessionId?: string | null;
   reason: 'password_changed' | 'email_verified';
   now: Date;
@@ -73,7 +73,7 @@ export interface PasswordOwner extends EnvironmentScope {
 }
 
 export interface NewPassword {
-  /** Null: the former one does not work any more, and there is none until the person has chosen another. */
+  /** Null: the former one becomes invalid, and there is none until the person has chosen another. */
   passwordHash: string | null;
   /** How it was changed, for the event. */
   method: string;
@@ -81,14 +81,14 @@ export interface NewPassword {
   provesEmail: boolean;
   /** A directory that vouches for the address: see `WaysInOfBefore`. */
   provenFor?: WaysInOfBefore['provenFor'];
-  /** The session in which it was changed, which goes on with its grants; all others end. */
+  /** The session in which it was changed, which continues with its grants; all others end. */
   keepSessionId?: string | null;
-  /** Whose doing it is; by default the person's own. */
+  /** The actor; by default the person. */
   by?: Actor;
   now: Date;
 }
 
-/** Everything else with which somebody could sign in who had the Identity before its address was proved. */
+/** Everything else with which a former holder of the Identity, before its address was proved, could sign in. */
 interface WaysInOfBefore {
   by?: Actor | undefined;
   /** The owner of the providers that know the person as well, whose links stay. Null: the Environment's own. */
@@ -102,8 +102,8 @@ delete from sso_links l where l.account_id = $1 and l.identity_id = $2 and not (
     and c.organization_id is not distinct from $5))`;
 
 /**
- * Also ends passkeys. A passkey belongs to the Account and signs in alone: it would let them in wherever the owner of
- * the address comes to be.
+ * Ends passkeys, too. A passkey belongs to the Account and signs in alone: it would let the former holder in wherever
+ * the owner of the address becomes a member.
  */
 async function endWaysInOfBefore(
   tx: EntityManager,
@@ -170,7 +170,7 @@ export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'metho
 }
 
 /**
- * Makes the person who has proved an unconfirmed address the owner of the Identity: whoever created it, or had the
+ * Makes the person who has proved an unconfirmed address the owner of the Identity: a person who created it, or had the
  * address before, then knows no password of it, has no second factor of it and is in no session. In the caller's
  * transaction, as for `settleNewPassword`.
  */
@@ -189,7 +189,7 @@ export async function settleProvedAddress(
   await endAccessOfBefore(tx, owner, proved);
 }
 
-/** Ends the access of somebody who had the Identity before its address was proved. In the caller's transaction. */
+/** Ends the access of a person who had the Identity before its address was proved. In the caller's transaction. */
 export async function endAccessOfBefore(
   tx: EntityManager,
   owner: Omit<PasswordOwner, 'membershipId'>,

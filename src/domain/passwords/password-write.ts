@@ -9,7 +9,7 @@ export interface NewPassword {
   userId: string;
   passwordHash: string;
   locale: 'en' | 'de';
-  /** The session that goes on; all others end. */
+  /** The session that continues; all others end. */
   keepSessionId?: string;
   /** Whether the person has proved the address in doing so. */
   provesEmail: boolean;

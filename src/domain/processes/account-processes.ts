@@ -15,7 +15,7 @@ import { createKinds, type Kinds, type KindsDeps } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
 import { isWhole, readWholePage } from './whole.js';
 
-/** Where a process stands, and what can be done with it. */
+/** The state of a process, and what can be done with it. */
 export interface StandingProcess {
   id: string;
   state: string;
@@ -29,10 +29,10 @@ export interface ShownProcess extends ProcessRow, Pick<StandingProcess, 'nextWak
   waitsFor: WaitsFor | null;
 }
 
-/** The same with what Temporal says of it. */
+/** A process with what Temporal knows of it. */
 export interface LookedAtProcess extends ShownProcess {
   temporal: (ProcessLook & { url: string | null }) | null;
-  /** `unknown`: Temporal answers, and has no such workflow (yet, or any more). */
+  /** `unknown`: Temporal responds, and has no such workflow (yet, or any more). */
   temporalState: 'available' | 'unknown' | 'unavailable';
 }
 
@@ -150,7 +150,10 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
       return { ...process, workflowEnd: await endWorkflow(process.workflowId) };
     },
 
-    /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported, sso_domain.limit_reached, and as `retry` of a delivery; service.unavailable while its run stops */
+    /**
+     * @throws DomainError process.not_found, process.not_failed, process.verb_not_supported, sso_domain.limit_reached,
+     *   and as `retry` of a delivery; service.unavailable while its run stops
+     */
     async retry(scope: AccountScope, id: string): Promise<ShownProcess> {
       const { workflowId, endedReason } = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
       await waitUntilStopped(processes, { workflowId, wasCancelled: endedReason === 'cancelled_by_operator' });

@@ -16,7 +16,7 @@ interface Waiting {
   states: readonly string[];
   /** Its rows, with `status`. */
   from: string;
-  /** SQL: the moment by which it has to go on by itself. */
+  /** SQL: the moment by which it has to continue by itself. */
   due: string;
 }
 
@@ -65,7 +65,7 @@ const none: WaitingProcesses[] = Object.entries(waiting).flatMap(([kind, { state
   states.map((state) => ({ kind, state, count: 0, overdue: 0 })),
 );
 
-/** Every kind and open state, including those without any; at most 20 000 rows of each kind are looked at. */
+/** Counts every kind and open state, including empty ones; at most 20 000 rows of each kind are read. */
 export async function countWaitingProcesses(db: Pick<Db, 'statement'>): Promise<WaitingProcesses[]> {
   const rows = await db.statement<WaitingProcesses>(statement, []);
   return none.map((empty) => rows.find(({ kind, state }) => kind === empty.kind && state === empty.state) ?? empty);

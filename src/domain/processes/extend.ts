@@ -11,7 +11,7 @@ import type { ProcessRow } from './kind.js';
 /** The new deadline: counted from now, or a moment. */
 export type Extension = { expiresInMs: number } | { until: Date };
 
-/** An offer of rights stays open no longer than this, from the moment at which somebody last confirmed it. */
+/** The longest time that an offer of rights stays open after it was last confirmed. */
 const longest = days(30);
 
 /**

@@ -43,7 +43,7 @@ export interface ProcessRow {
   createdAt: Date;
   endedAt: Date | null;
   endedReason: string | null;
-  /** When it goes on by itself, if the row itself says so. */
+  /** When it continues by itself, if the row says so. */
   nextAt: Date | null;
 }
 
@@ -71,11 +71,11 @@ export interface Kind {
   ended: readonly string[];
   /** The one in which nearly all end, if an index has the others. */
   usualEnd?: string;
-  /** The states in which it goes on, each with what it waits for. */
+  /** The states in which it is running, each with what it waits for. */
   open: Record<string, WaitsFor>;
   /** What can be done with it, and in which states. */
   verbs: Partial<Record<Verb, readonly string[]>>;
-  /** Why nothing can be done with it any more, whatever its state. */
+  /** Why nothing more can be done with it, whatever its state. */
   overFor?: string;
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null if only Temporal knows. Only asked for open ones. */
