@@ -32,7 +32,8 @@ const environmentStatement = {
  */
 export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate; termsOf: TermsOf }) {
   async function refuse({ client, first }: GateQuestion, reason: string) {
-    if (first.method === 'session') return; // a session's continuation is no failure, and is frequent
+    // The use of an existing session is no failure, and would be recorded at every visit.
+    if (first.method === 'session') return;
     await recordSignInRefusal(db, client, { ...first, reason });
   }
 

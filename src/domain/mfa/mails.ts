@@ -57,7 +57,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
     },
   }) satisfies Partial<EmailSubjects>;
 
-/** Returns the address where an Environment's people sign in: a redirect URI of its oldest client. */
+/** Returns where an Environment's people sign in: the origin to which its oldest client is redirected, or ours. */
 async function addressOf(tx: EntityManager, environmentId: string, baseUrl: string): Promise<string> {
   const clients = await tx.query<{ uris: string[] }[]>(
     'select redirect_uris as uris from oauth_clients where environment_id = $1 order by created_at, id limit 5',

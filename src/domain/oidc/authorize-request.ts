@@ -189,7 +189,7 @@ function challengeIn(values: Parameters, client: AuthorizeClient): string | null
   if (challenge === undefined) {
     if (method !== undefined) throw invalid('code_challenge is missing');
     if (client.clientType === 'public') throw invalid(challengeMissing);
-    // Many server libraries only use PKCE if they are told to.
+    // Many server libraries only use PKCE if configured to.
     if (client.requirePkce) throw invalid(`${challengeMissing}, unless it is registered with require_pkce false`);
     return null;
   }

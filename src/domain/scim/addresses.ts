@@ -7,11 +7,11 @@ import { isElsewhere } from './standing.js';
 import type { UserRow } from './user-rows.js';
 
 /**
- * Checks that a directory may change somebody's address. Whoever can do that could become them, so it takes the domain
- * of the old address, or a person who has never signed in and has nothing from elsewhere. And whoever has the domain of
- * the new address could become them by its provider, with all that others give them later: so an organization gives
- * somebody who is in use no address of a domain that it has not verified, and nobody an address whose domain somebody
- * else has verified.
+ * Checks that a directory may change a person's address. A directory that can do that could sign in as them, so it
+ * needs the domain of the old address, or a person who has never signed in and has nothing from elsewhere. And the
+ * owner of the new address's domain could sign in as them by its provider, with all that others grant them later: so an
+ * organization gives a person in use no address of a domain that it has not verified, and nobody an address whose
+ * domain somebody else has verified.
  * @param to the new address
  * @returns the person, locked until the end of the transaction
  * @throws ScimRefused forbidden
@@ -22,7 +22,7 @@ export async function assertMayMove(
   row: Pick<UserRow, 'id' | 'email' | 'madeMembership'>,
   to: string,
 ): Promise<Identity> {
-  const { identity } = await lockMember(tx, directory.scope, row.id); // somebody who is just signing in for the first time is waited for
+  const { identity } = await lockMember(tx, directory.scope, row.id); // waits for a first sign-in that is under way
   const isVouchedFor = await vouchesFor(tx, directory, row.email);
   const holder = await holderOf(tx, directory, to);
   if (holder === 'another')
@@ -42,7 +42,7 @@ export async function assertMayMove(
 export const ownerOf = ({ organizationId }: Directory): string =>
   organizationId === null ? 'the account' : 'the organization';
 
-/** Whether somebody has signed in as the person, or the person has something that this directory did not give. */
+/** Whether the person has ever signed in, or has something that this directory did not give them. */
 async function isUsed(tx: EntityManager, { scope, directoryId }: Directory, identityId: string): Promise<boolean> {
   const [row] = await tx.query<{ is: boolean }[]>(
     `select exists (select from sessions where account_id = $1 and identity_id = $3)

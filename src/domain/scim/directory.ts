@@ -20,9 +20,9 @@ class Busy extends Error {
 /**
  * Makes a change in a directory, in a transaction of the Account, since an Identity is the same in all of its
  * Environments. Changes of one directory are made one after the other, so that the roles of its groups are never
- * computed from half a change. It is tried again where a mapping's role or node is deleted meanwhile, and where
- * somebody comes in meanwhile, who locks the person before the directory. A token that is revoked while its change
- * waits changes nothing.
+ * computed from half a change. It is tried again if a mapping's role or node is deleted meanwhile, and if a person
+ * joins meanwhile, which locks the person before the directory. A token that is revoked while its change waits changes
+ * nothing.
  * @throws DomainError auth.invalid_credentials, and what `work` throws
  */
 export function changing<T>(
@@ -62,9 +62,9 @@ export async function lockAlso(tx: EntityManager, directoryId: string): Promise<
 }
 
 /**
- * Who has verified the domain of an address, from a directory's point of view (docs/decisions/0040): its owner (the
- * organization, or for an Environment's directory the Account), somebody else of the Account (from an organization's),
- * or nobody.
+ * Returns who has verified the domain of an address, from a directory's point of view (docs/decisions/0040): its owner
+ * (the organization, or for an Environment's directory the Account), somebody else of the Account (from an
+ * organization's), or nobody.
  */
 export async function holderOf(
   tx: EntityManager,
@@ -73,8 +73,8 @@ export async function holderOf(
 ): Promise<'owner' | 'another' | 'nobody'> {
   const holders = await holdersOf(tx, scope, email);
   if (holders.includes(organizationId)) return 'owner';
-  // The Account's own directory does not keep people from an organization that has verified their domain: that one
-  // takes them over.
+  // The Account's own directory does not withhold people from an organization that has verified their domain: that
+  // directory takes them over.
   return organizationId !== null && holders.length > 0 ? 'another' : 'nobody';
 }
 

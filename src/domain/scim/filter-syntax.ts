@@ -20,7 +20,7 @@ const mostTerms = 100;
 interface Token {
   kind: 'sign' | 'text' | 'word' | 'end';
   text: string;
-  /** Where it begins. */
+  /** The position where it begins. */
   at: number;
 }
 
@@ -107,7 +107,10 @@ function createReader(tokens: Token[]) {
     return compared(path);
   }
 
-  /** `emails[type eq "work"].value eq "x"`, as Entra ID asks for who has an address: RFC 7644 has such paths in PATCH alone. */
+  /**
+   * `emails[type eq "work"].value eq "x"`, as Entra ID asks for who has an address: RFC 7644 has such paths in PATCH
+   * alone.
+   */
   function ofSubAttribute(filter: Filter): Filter {
     const { kind, text } = peek();
     if (kind !== 'word' || !text.startsWith('.')) return filter;

@@ -40,7 +40,7 @@ export interface GroupWithMembers {
 export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: Turns; now: Clock }) {
   return {
     /**
-     * With members, answers no more groups than have as many members together as one group may have.
+     * With members, returns at most as many groups as together have the number of members that one group may have.
      * @throws ScimRefused invalidFilter, invalidPath, tooMany
      */
     list: (directory: Directory, request: ListRequest, withMembers: boolean): Promise<Found<GroupWithMembers>> => {
@@ -170,7 +170,7 @@ const eventOf = ({ scope }: Directory, { id, displayName }: ScimGroup) => ({
   resourceLabel: displayName,
 });
 
-/** The changes of all operations together: somebody who was added and removed again is not mentioned. */
+/** Returns the changes of all operations together, without people who were added and removed again. */
 function together(changes: readonly MemberChanges[]): MemberChanges {
   const [added, removed] = [new Set<string>(), new Set<string>()];
   for (const one of changes) {
@@ -192,7 +192,7 @@ async function store(
   if (changed.length + added.length + removed.length === 0) return;
   const where = { ...within(directory.scope), id: group.id };
   const membersAtMost = await membersAfter(tx, directory, group, members);
-  // The version is raised in the row: somebody who leaves the Environment at this moment raises it too, without a lock
+  // The version is raised in the row: a person who leaves the Environment at this moment raises it too, without a lock
   // on the directory.
   const version = () => 'version + 1';
   await tx.update(ScimGroup, where, { ...rowOf(wanted), membersAtMost, version, updatedAt: at });
@@ -214,7 +214,7 @@ async function withMembersOf(tx: EntityManager, directory: Directory, group: Sci
   return (await withTheirMembers(tx, directory, [group], isWanted))[0] as GroupWithMembers;
 }
 
-/** At least one: clients go on behind the last item of a page (RFC 7644 §3.4.2.4). */
+/** Returns at least one: clients continue after the last item of a page (RFC 7644 §3.4.2.4). */
 function howManyFit(groups: readonly ScimGroup[]): number {
   let members = 0;
   const tooMany = groups.findIndex(({ membersAtMost }) => {

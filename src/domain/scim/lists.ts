@@ -54,7 +54,7 @@ export function isBroad<By extends string>(
 export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, created: string): string {
   if (sortBy === null) return created;
   const column = columnOf(sortBy);
-  // Of several values the primary one counts, or else any (RFC 7644 §3.4.2.3), by its `value`.
+  // Several values are sorted by the primary one, or else by any (RFC 7644 §3.4.2.3), by its `value`.
   const single = column?.type === 'several' ? sortedValue(column) : column;
   if (!single || single.type === 'complex')
     throw new ScimRefused('invalidPath', `Sorting by ${sortBy.slice(0, 200)} is not supported`);

@@ -14,7 +14,7 @@ export type LookUpsOf<By extends string> = (path: string, op: Comparison, value:
 
 /** More look-ups would cost more than looking at everything. */
 const most = 20;
-/** The most that may be found by indexes; if there are more, everything is looked at. */
+/** The most rows to find by indexes; if there are more, all rows are read. */
 export const mostFoundByIndexes = 20_000;
 
 /**
@@ -27,8 +27,8 @@ export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>):
 }
 
 /**
- * Ids of everything that can match a filter, if indexes find it, so that nothing else is looked at. Null if they do
- * not, or find too many.
+ * Returns the ids of all rows that can match a filter, if indexes find them, so that no others are read. Null if
+ * indexes do not help, or find too many.
  * @param find runs the look-ups, with the values for each index, and finds at most `mostFoundByIndexes` and one
  */
 export async function meantBy<By extends string>(

@@ -43,8 +43,8 @@ export interface ScimGroupMappingsDeps {
 }
 
 /**
- * The role at a node that members of a directory's group get. Whoever makes a mapping gives the role to the members,
- * now and later, and needs the right to do so, as for any assignment (contract §5).
+ * The role at a node that members of a directory's group get. A caller who creates a mapping grants the role to the
+ * members, now and later, and needs the right to do so, as for any assignment (contract §5).
  */
 export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappingsDeps) {
   const change = <T>(scope: AccountScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
@@ -85,7 +85,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
         if (organizationId !== null) await findOrganization(tx, place, organizationId);
         const directory = directoryOf(place, organizationId);
         const wanted = { roleId, nodeId: input.nodeId ?? organizationId };
-        // Locked before the directory, in the order of whoever moves a node: nobody moves it out of the organization
+        // Locked before the directory, in the order of a move of a node: nobody moves it out of the organization
         // meanwhile.
         await schemaFor(tx, place, 'places');
         const nodeId = await assertMayMap(tx, directory, caller, wanted);
@@ -186,7 +186,7 @@ async function lockMapping(tx: EntityManager, scope: AccountScope, id: string): 
   return mapping;
 }
 
-/** The group with this id, if the directory has it; otherwise whichever group has this name, now or later. */
+/** The group with this id, if the directory has it; otherwise any group that has this name, now or later. */
 async function groupMeant(tx: EntityManager, { scope, directoryId }: Directory, scimGroup: string) {
   const where = { ...within(scope), directoryId, id: scimGroup };
   const isId = isUuid(scimGroup) && (await tx.existsBy(ScimGroup, where));

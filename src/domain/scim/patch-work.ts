@@ -2,14 +2,14 @@ import type { Filter } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 
 /**
- * Limit of values that are looked at, each counted once for each term of a filter: a few tenths of a second, in which
- * nobody else is answered.
+ * The limit of values that are compared, each counted once for each term of a filter: a few tenths of a second, in
+ * which the process answers nobody else.
  */
 const mostComparisons = 1_000_000;
 
 /** The amount of work for all operations of one PATCH. */
 export interface PatchWork {
-  /** Counts values that are looked at, by a filter or without one. @throws ScimRefused tooMany */
+  /** Counts values that are compared, by a filter or without one. @throws ScimRefused tooMany */
   count(values: number, filter: Filter | null): void;
 }
 

@@ -66,8 +66,8 @@ function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget, va
 }
 
 /**
- * Applies the operations in order; answers the changed resource, and leaves the given one as it is.
- * @param work counts what the whole request looks at
+ * Applies the operations in order; returns the changed resource, and leaves the given one as it is.
+ * @param work counts what the whole request compares
  * @throws ScimRefused
  */
 export function patched(
@@ -172,7 +172,7 @@ function changeAll(before: Resource[], attribute: Attribute, op: PatchOp, value:
   return given.length === 0 ? [] : before.filter((one) => !named.has(nameOf(one)));
 }
 
-/** The same text for equal values, whatever the order of their parts. */
+/** Returns the same text for equal values, whatever the order of their parts. */
 const wholly = (one: Resource): string => JSON.stringify(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 function changeSome(
@@ -191,8 +191,8 @@ function changeSome(
   };
   // A value that is replaced as a whole (RFC 7644 §3.5.2.3) is still the one that the filter found.
   const replaced = (one: Resource) => changed(op === 'replace' && !sub ? whichItIs(one) : one);
-  // A value without its `value` does not exist any more. Whether an address may be removed is decided by whoever knows
-  // which one is primary.
+  // A value without its `value` is removed. Whether an address may be removed is decided where it is known which one is
+  // primary.
   const isOver = (one: Resource) => sub?.name === 'value' && isUnsaid(one);
   if (before.some(isMeant)) {
     const after = before.map((one) => (isMeant(one) ? replaced(one) : one));
@@ -219,7 +219,7 @@ function asAskedFor(filter: Filter, attribute: Attribute): Resource {
   return { [sub.name]: readValue(sub, filter.value) };
 }
 
-/** If another value becomes primary, the one before is not any more (RFC 7644 §3.5.2). */
+/** If another value becomes primary, the former one ceases to be (RFC 7644 §3.5.2). */
 function onePrimary(before: Resource[], after: Resource[]): Resource[] {
   const isPrimary = (one: Resource) => one.primary === true;
   if (after.filter(isPrimary).length < 2) return after;

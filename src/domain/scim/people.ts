@@ -30,7 +30,7 @@ export interface Joined {
 }
 
 /**
- * Makes somebody a member of the Environment, or finds the member. Somebody who is in the Account's directory already
+ * Makes a person a member of the Environment, or finds the member. A person who is in the Account's directory already
  * belongs to somebody else, unless the domain of their address is the owner's (docs/decisions/0040).
  * @throws ScimRefused uniqueness
  */
@@ -43,7 +43,7 @@ export async function joinByDirectory(
   const { scope } = directory;
   const { email, firstName, lastName } = wanted;
   const holder = await holderOf(tx, directory, email);
-  // Refused whether or not there is such a person: they would be somebody else's from the start.
+  // Refused whether or not the person exists: they would belong to somebody else from the start.
   if (holder === 'another') throw taken('The domain of this email address is verified by another owner');
   const isVouchedFor = holder === 'owner';
   const made = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
@@ -66,15 +66,15 @@ export async function joinByDirectory(
 }
 
 /**
- * Somebody comes in with what they had; but not to production, for the first time, where it was only said that the address is theirs: whoever
- * said so may know the password (docs/decisions/0077).
+ * Makes a person a member with what they have already; but not if they enter production for the first time, and their
+ * address's verification was only asserted: the person who asserted it may know the password (docs/decisions/0077).
  */
 async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity, id: string): Promise<void> {
   const { scope } = directory;
   const { accountId } = scope;
   await holdIdentity(tx, scope, id);
   const held = await tx.findOneByOrFail(Identity, { accountId, id });
-  const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null }); // as they arrive: then they are in production
+  const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null }); // before they are in production
   await addKnown(tx, scope, wanted);
   if (!isOnlySaid) return;
   await revokeVerification(tx, scope, id);
@@ -82,8 +82,8 @@ async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity,
 }
 
 /**
- * Whoever made somebody had not shown that the address is theirs, and may know their password: the owner of the domain has given it to
- * somebody. In a transaction that holds them.
+ * Settles the Identity on the person to whom the owner of the domain has given the address: the person who created it
+ * had not proved the address, and may know its password. In a transaction that has locked the Identity.
  */
 export async function proveByOwner(
   tx: EntityManager,
@@ -98,7 +98,10 @@ export async function proveByOwner(
   await settleProvedAddress(tx, owner, proved);
 }
 
-/** @throws ScimRefused uniqueness where they are in the directory's place already, or in that of another directory that may go on */
+/**
+ * @throws ScimRefused uniqueness if they are in the directory's place already, or in that of another one that keeps
+ *   them
+ */
 async function assertNotThere(tx: EntityManager, directory: Directory, known: Identity, at: Date): Promise<void> {
   const { scope, organizationId } = directory;
   const where = { ...within(scope), identityId: known.id };
@@ -160,8 +163,7 @@ export async function linkPerson(
 
 /**
  * Takes over a person of the place whom the directory wants to change and does not provision yet.
- * @throws ScimRefused forbidden where the domain of the address is not the owner's, or another directory provisions
- *   them
+ * @throws ScimRefused forbidden if the domain of the address is not the owner's, or another directory provisions them
  */
 export async function adoptPerson(tx: EntityManager, directory: Directory, row: UserRow, at: Date): Promise<void> {
   if (row.userName !== null) return;

@@ -25,9 +25,9 @@ export interface PresenceDeps {
 }
 
 /**
- * Letting people in and keeping them out, in the transaction of the change. An Environment's directory decides over the
- * membership in the Environment. That of an organization decides over the one in the organization, and over the other one only
- * as far as the person is its own (docs/decisions/0040).
+ * Activates and deactivates people, in the transaction of the change. An Environment's directory decides on the
+ * membership in the Environment. That of an organization decides on the membership in the organization, and on that in
+ * the Environment only as far as the person is its own (docs/decisions/0040).
  */
 export function createPresence({ assignments, now }: PresenceDeps) {
   /**
@@ -55,7 +55,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     to: Pick<ScimUser, 'isSuspended'>,
   ) => tx.update(ScimUser, { ...within(scope), identityId }, { ...to, updatedAt: now() });
 
-  /** Keeps somebody out; their sessions end at once. */
+  /** Deactivates a person; their sessions end at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope } = directory;
     if (directory.organizationId === null || (await isItsOwn(tx, directory, row))) {
@@ -69,9 +69,9 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   }
 
   /**
-   * Lets somebody in.
-   * @throws ScimRefused forbidden if it was not the organization's directory that has kept them out, or if somebody
-   *   else has verified their domain
+   * Activates a person.
+   * @throws ScimRefused forbidden if it was not the organization's directory that deactivated them, or if somebody else
+   *   has verified their domain
    */
   async function letIn(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope, organizationId } = directory;
@@ -117,8 +117,8 @@ const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow)
   row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));
 
 /**
- * Whether the directory has kept them out: now, before it stopped provisioning them, or by a directory whose owner does
- * not have their domain any more.
+ * Whether the directory has deactivated the person: now, before it stopped provisioning them, or through a directory
+ * whose owner no longer has their domain.
  */
 async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSuspended, keptOutBy }: UserRow) {
   const { scope, organizationId } = directory;
@@ -128,11 +128,11 @@ async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSu
 }
 
 /**
- * Somebody whom a directory keeps out stays out when it stops provisioning them, and it remains the one that may let
- * them in.
+ * Keeps a person deactivated when the directory that deactivated them stops provisioning them; that directory remains
+ * the one that may activate them.
  */
 async function rememberSuspension(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
-  await lockMember(tx, scope, identityId); // somebody who is just keeping them out for another reason is waited for
+  await lockMember(tx, scope, identityId); // waits for a deactivation for another reason
   await tx.query(
     `update environment_memberships m set kept_out_by = $4 from scim_users s
      where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and not m.is_active

@@ -1,4 +1,6 @@
-/** An attribute as RFC 7643 §7 describes one; what is left out is as there: readWrite, returned by default, not unique. */
+/**
+ * An attribute as RFC 7643 §7 describes one; what is left out is as there: readWrite, returned by default, not unique.
+ */
 export interface Attribute {
   name: string;
   type: 'string' | 'boolean' | 'dateTime' | 'reference' | 'complex';
@@ -33,7 +35,7 @@ export interface ResourceKind {
 /** A resource, or the part of one that a client may write: names as in the schemas, extensions under their URN. */
 export type Resource = Record<string, unknown>;
 
-/** Of every resource (RFC 7643 §3.1); not part of any schema's attributes. */
+/** The attributes of every resource (RFC 7643 §3.1), which are not part of any schema. */
 const commonAttributes: readonly Attribute[] = [
   { name: 'id', type: 'string', description: 'The ID.', caseExact: true, mutability: 'readOnly', returned: 'always' },
   { name: 'externalId', type: 'string', description: 'The ID in the directory.', caseExact: true },

@@ -21,8 +21,7 @@ export async function isItsOwn(tx: EntityManager, directory: Directory, person: 
 }
 
 /**
- * Whether somebody else has the domain. Then sessions, and the membership in the Environment, are not the directory's
- * to end.
+ * Whether somebody else has the domain. Then the directory may not end sessions or the membership in the Environment.
  */
 export const isOfAnother = async (tx: EntityManager, directory: Directory, { email }: Pick<Person, 'email'>) =>
   (await holderOf(tx, directory, email)) === 'another';

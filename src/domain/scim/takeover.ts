@@ -8,9 +8,9 @@ import { leaveGroups } from '../scim-roles/leaving-groups.js';
 import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
 
 /**
- * Takes a person over from another directory, if their domain is this one's owner's and not that one's: what that one's
- * groups gave ends, and so does its keeping them out. Their membership in its organization stays.
- * @returns false where that one has verified the domain, too, and goes on
+ * Takes a person over from another directory, if their domain belongs to this one's owner and not to the other's: what
+ * the other one's groups granted ends, and so does a deactivation by it. Their membership in its organization stays.
+ * @returns false if the other one has verified the domain, too, and keeps the person
  */
 export async function takeOver(
   tx: EntityManager,
@@ -24,12 +24,12 @@ export async function takeOver(
   const from = directoryOf(scope, seen.organizationId);
   if (await vouchesFor(tx, from, email)) return false;
   await lockAlso(tx, from.directoryId);
-  const row = await tx.findOneBy(ScimUser, where); // it may have stopped, or been suspended, before the lock was there
+  const row = await tx.findOneBy(ScimUser, where); // it may have stopped, or been suspended, before the lock
   if (!row) return true;
   if (row.directoryId !== from.directoryId) return false;
   await leaveGroups(tx, from, id, at);
   await settleRoles(tx, from, [id], at);
-  // Somebody whom the Environment's own directory keeps out stays out.
+  // A person whom the Environment's own directory has deactivated stays so.
   if (row.isSuspended && from.organizationId !== null) await setActive(tx, scope, id, { isActive: true, at });
   await tx.delete(ScimUser, where);
   const metadata = { organization_id: from.organizationId };

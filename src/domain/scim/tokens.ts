@@ -93,7 +93,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
   };
 }
 
-/** Revokes a token that the caller has locked, by itself or with its organization. */
+/** Revokes a token that the caller has locked, alone or with its organization. */
 export async function revokeToken(tx: EntityManager, token: ScimToken): Promise<void> {
   await tx.delete(ScimToken, { accountId: token.accountId, id: token.id });
   await recordEvent(tx, 'scim_token.revoked', eventOf(token));
@@ -104,7 +104,10 @@ export type ScimTokens = ReturnType<typeof createScimTokens>;
 /** Whether a text can be a token; anything else is not looked up. */
 export const isScimToken = (text: string): boolean => text.startsWith(prefix) && isSecret(text.slice(prefix.length));
 
-/** The scope of an Environment of the Account, which stays until the end of the transaction. @throws DomainError environment.not_found */
+/**
+ * The scope of an Environment of the Account, which stays until the end of the transaction.
+ * @throws DomainError environment.not_found
+ */
 export async function environmentScope(
   tx: EntityManager,
   { accountId }: AccountScope,

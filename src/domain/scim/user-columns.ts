@@ -8,7 +8,7 @@ import { expressions } from './user-rows.js';
 const text = (sql: string): Column => ({ type: 'text', sql });
 const exact = (sql: string): Column => ({ type: 'exact', sql });
 
-/** The attributes of Users as they are read in SQL, beside `peopleOf`. */
+/** Returns the SQL of Users' attributes, to be used with `peopleOf`. */
 export const userColumns = (directory: Directory): ColumnOf => {
   const { active, userName, created, lastModified } = expressions(directory);
   const own: Record<string, Column> = {

@@ -52,8 +52,8 @@ export const isBroadForUsers = (request: ListRequest): boolean =>
   isBroad(request, ofComparison, ['id', 'userName', 'externalId', 'address']);
 
 /**
- * Ids of everybody who can match a filter, as `meantBy`. Row-level security, and expressions over two tables, would
- * keep the planner from finding them by itself.
+ * Returns the ids of all people who can match a filter, as `meantBy`. Row-level security, and expressions over two
+ * tables, would keep the planner from finding them itself.
  */
 export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
   meantBy(filter, ofComparison, (of) => {

@@ -23,7 +23,7 @@ export interface WantedUser {
 }
 
 const longestName = 200;
-/** The most bytes of JSON that are stored of one User, beside its columns: a page of a list has two hundred of them. */
+/** The most bytes of JSON that are stored of one User, besides its columns: a page of a list has two hundred Users. */
 const mostAttributes = 65_536;
 
 /**
@@ -77,8 +77,8 @@ function sizeOf({ name, emails, ...resource }: Resource): number {
 }
 
 /**
- * On one line and trimmed, as names are taken elsewhere (contract §1): nobody is kept out for a line break that
- * somebody once typed.
+ * Returns a name on one line and trimmed, as other names (contract §1): a typed line break is no reason to refuse a
+ * person.
  */
 function nameOf(field: string, value: string | undefined): string | null {
   const name = broughtToOneLine(value ?? '');
@@ -90,8 +90,8 @@ const valuesOf = (emails: unknown) => (emails ?? []) as Resource[];
 
 /** The address to sign in with: the primary one, else the first one, else the name. It is not stored twice. */
 function addresses(userName: string, emails: Resource[], before: Resource): { email: string; kept: Resource[] } {
-  // Otherwise somebody with an address from before they were bounded could not even be deactivated, since clients send
-  // the whole User.
+  // Otherwise a person with an address from before addresses had a limit could not even be deactivated, since clients
+  // send the whole User.
   const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
   const isAddress = (text: string) => isMailAddress(text) || (known.includes(text) && hasMailForm(text));
   const main = mainOf(emails);
@@ -156,7 +156,7 @@ export function patchedUser(before: Resource, operations: readonly PatchOperatio
   return after;
 }
 
-/** A full name that nobody has said anew goes with a part that has become another one: it would be the name of before. */
+/** Removes a full name that was not sent again if a part of the name has changed: it would be the former name. */
 function withoutStaleName(after: Resource, before: Resource, operations: readonly PatchOperation[]): Resource {
   const { formatted, ...parts } = (after.name ?? {}) as Resource;
   const { formatted: _, ...former } = (before.name ?? {}) as Resource;
@@ -199,6 +199,6 @@ export function presentUser(row: UserRow, groups: { id: string; name: string }[]
   };
 }
 
-/** Computed from what clients write; a weak ETag, since answers differ in which part they show. */
+/** Returns the version, computed from what clients write: a weak ETag, since responses show different parts. */
 export const versionOf = (row: UserRow): string =>
   `W/"${hash('sha256', JSON.stringify([row.id, writableOf(row)]), 'base64url').slice(0, 22)}"`;

@@ -35,7 +35,7 @@ export function createValues({ scope, directoryId }: Directory): Values & { all:
 
 /**
  * SQL: whether a membership `m` belongs to a directory's place: the Environment, or an organization together with the
- * people whom it provisions or keeps out.
+ * people whom it provisions or has deactivated.
  */
 export const isOfPlace = ({ organizationId }: Directory): string =>
   `m.account_id = $1 and m.environment_id = $2 and ${

@@ -102,22 +102,22 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       change(directory, async (tx) => {
         const row = await lockedRowOf(tx, directory, id);
         assertExpected(isExpected, row);
-        // `active` only counts if it was sent: somebody who has left the organization is inactive without the directory
-        // having said so.
+        // `active` only matters if it was sent: a person who has left the organization is inactive without a request of
+        // the directory.
         const { active: _, ...before } = writableOf(row);
         const wanted = wantedOf(changed(before), before);
         const at = now();
         await adoptPerson(tx, directory, row, at);
         await apply(tx, directory, row, await permitted(tx, directory, row, { wanted, isWhole }), at);
-        // Somebody whom another directory kept out is let in by taking them over.
+        // The takeover activates a person whom another directory had deactivated.
         const current = row.userName === null ? await rowOf(tx, directory, id) : row;
         if (wanted.isActive !== undefined) await presence.set(tx, directory, current, wanted.isActive);
         return found(tx, directory, id, { withGroups: true });
       }),
 
     /**
-     * @throws ScimRefused notFound, versionMismatch, forbidden; DomainError service.unavailable while the process of a cancelled erasure
-     *   stops
+     * @throws ScimRefused notFound, versionMismatch, forbidden; DomainError service.unavailable while the process of a
+     *   cancelled erasure stops
      */
     async remove(directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> {
       if (isUuid(id)) await letErasureStop(db, processes, directory.scope, id);
@@ -138,7 +138,7 @@ export type ScimUsers = ReturnType<typeof createScimUsers>;
 
 const nameTaken = () => new ScimRefused('uniqueness', 'There is already a user with this userName');
 const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
-/** For somebody who is known already, names that were not sent stay. */
+/** For a person who is known already, names that were not sent stay. */
 const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
   ...(firstName !== null && { firstName }),
   ...(lastName !== null && { lastName }),

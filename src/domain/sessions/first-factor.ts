@@ -19,32 +19,31 @@ export interface FirstFactor {
   /** The SSO connection by which it was proved; null if it was proved here. */
   ssoConnectionId?: string | null;
   /**
-   * The session at the provider (`sso_sessions`), if there is one: a recovery code stands in for the connection without
-   * one.
+   * The session at the provider (`sso_sessions`), if there is one: a recovery code replaces the connection without one.
    */
   ssoSessionId?: string | null;
   /** For a session: when a second factor was proved in it. */
   secondFactorAt: Date | null;
-  /** When one of the person's own factors was shown; a provider's word does not count for it. */
+  /** When one of the person's own factors was shown; what a provider asserts does not count. */
   ownFactorAt: Date | null;
   /** For a password that was just proved: when it was set. If another one was set since, no session begins. */
   passwordChangedAt?: Date | null;
 }
 
-/** `authTime` where a provider does not say when it asked the person: older than any age that somebody asks for. */
+/** `authTime` if a provider does not say when it authenticated the person: older than any requested age. */
 export const unsaid = new Date(0);
 
 /**
- * The time of a sign-in, for `auth_time`, `max_age` and sensitive changes: an identity provider may let people pass
- * whom it asked hours before.
+ * Returns the time of a sign-in, for `auth_time`, `max_age` and sensitive changes: an identity provider may have
+ * authenticated the person hours before.
  */
 export const authTimeOf = ({ authTime, authenticatedAt }: Pick<FirstFactor, 'authTime' | 'authenticatedAt'>): Date =>
   authTime ?? authenticatedAt;
 
-/** A completed sign-in, whichever method it began with. */
+/** A completed sign-in, by any method. */
 export type Proof = Omit<FirstFactor, 'method'>;
 
-/** A first factor that was proved right now. A passkey that has verified its user is two factors by itself. */
+/** Returns a first factor that was proved right now. A passkey that has verified its user counts as two factors. */
 export const firstFactor = (
   identityId: string,
   method: FirstFactorMethod,
@@ -91,15 +90,15 @@ export const registeredMethods = (said: readonly string[]): string[] =>
   registered.filter((value) => said.includes(value));
 
 /**
- * Whether a session is only an identity provider's word. A provider speaks in one Environment, while somebody's factors
- * protect all of the Account.
+ * Whether only an identity provider vouches for a session. A provider does so in one Environment, while a person's
+ * factors protect all of the Account.
  */
 export const isProvidersWord = ({
   ssoConnectionId,
   ownFactorAt,
 }: Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>) => ssoConnectionId != null && ownFactorAt === null;
 
-/** The worth of an identity provider's word: the factors that it names, and two of them only if it says so itself. */
+/** Returns the factors that an identity provider asserts: those that it names, and two of them only if it says so. */
 export function factorOfProvider(
   identityId: string,
   said: readonly string[],

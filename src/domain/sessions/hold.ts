@@ -24,8 +24,8 @@ where account_id = $1 and environment_id = $2 and identity_id = $3 and id = $4 a
 
 /**
  * Locks a person and their session until the end of a transaction of the Account: meanwhile nobody adds or removes a
- * factor, changes the password or ends the session. The person is locked first, as by whoever ends somebody's sessions,
- * and by a statement of its own: a statement that has waited for a lock sees all other tables as they were before.
+ * factor, changes the password or ends the session. The person is locked first, as by everything that ends a person's
+ * sessions, and by a statement of its own: a statement that has waited for a lock sees all other tables as before.
  * @throws DomainError auth.invalid_credentials for a session that has ended, or is somebody else's
  */
 export async function holdSession(

@@ -19,7 +19,7 @@ const onTheWay = minutes(2);
 
 type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
 
-/** Whether a sign-in is its person's own proof, or only an identity provider's word. */
+/** Whether a sign-in is its person's own proof, or only an identity provider's assertion. */
 type WhoseWord = Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>;
 
 /** A person who changes their own factors, with the session and the time of its sign-in. */
@@ -43,7 +43,7 @@ export interface WantedFor {
 }
 
 /**
- * A code can only be mailed to a confirmed address: somebody with no other factor and no confirmed address has none to
+ * A code can only be mailed to a confirmed address: a person with no other factor and no confirmed address has none to
  * show.
  */
 const kindsStatement = {
@@ -55,15 +55,14 @@ select distinct type from mfa_factors f where account_id = $1 and identity_id = 
 
 /**
  * Whether a session is a recent and strong enough proof to change a password or second factors: a sign-in of the last
- * ten minutes, with a second factor if the person has one. A factor that this Environment does not take counts as well,
- * since a stolen password must neither remove it nor add another. An emailed code never makes aal2 (contract §3), but
- * somebody who has nothing else shows it where factors are changed. The factor has to be shown here: an identity
- * provider that says it has asked for two speaks in one Environment, and may be the customer's of a single
- * organization, while factors and password belong to the whole Account.
+ * ten minutes, with a second factor if the person has one. A factor that this Environment does not accept counts as
+ * well, since a stolen password must neither remove it nor add another. An emailed code never makes aal2 (contract §3),
+ * but a person who has nothing else shows it to change factors. The factor has to be shown here: an identity provider
+ * that asserts two factors vouches for one Environment, and may belong to a single organization, a customer, while
+ * factors and password belong to the whole Account.
  *
  * Ending a session takes nothing from its owner, and what protects an account is no reason to leave a stranger in it.
- * So it only asks for factors that a sign-in of this Environment takes, and for what else there is if the person has
- * none of them.
+ * So it only requires factors that a sign-in of this Environment accepts, and others if the person has none of these.
  */
 export const createOwnProof =
   ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) =>
@@ -109,8 +108,8 @@ export function judgeProof(
 }
 
 /**
- * Whether an emailed code was shown, as first or second factor. Ending is not refused to somebody whom a trusted
- * browser let in.
+ * Whether an emailed code was shown, as first or second factor. A person who signed in by a trusted browser may end
+ * sessions.
  */
 const showsCode = ({ change, amr, secondFactorAt }: WantedFor) =>
   amr.includes('otp') || (change === 'ending' && secondFactorAt !== null);

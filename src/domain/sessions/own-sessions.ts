@@ -19,7 +19,7 @@ export interface OwnSession {
   authenticatedAt: Date;
   /**
    * Whether it still signs in to applications without asking; otherwise only the applications that were opened with it
-   * go on.
+   * continue.
    */
   isOpen: boolean;
 }
@@ -31,7 +31,7 @@ export interface OwnSessions {
   end(scope: EnvironmentScope, identityId: string, sessionId: string): Promise<void>;
   /** Notes that a factor was proved in the session. */
   strengthen(scope: EnvironmentScope, sessionId: string, proved: ProvedInSession): Promise<void>;
-  /** Ends all sessions but one; answers how many. */
+  /** Ends all sessions but one; returns how many. */
   endOthers(scope: EnvironmentScope, identityId: string, keepSessionId: string): Promise<number>;
 }
 
@@ -44,8 +44,8 @@ export interface ProvedInSession {
 
 /**
  * SQL: a grant that is alive: its client exists, and one of its tokens is still valid. Refresh tokens expire before
- * their grant if nobody uses them. Whether its session was revoked is checked by the statement itself, since a sign-in
- * of somebody else revokes a session and leaves its grants as they are. Only for the `system` scope: no tenant's
+ * their grant if nobody uses them. The statement itself checks whether its session was revoked, since the sign-in of
+ * another person revokes a session and leaves its grants as they are. Only for the `system` scope: no tenant's
  * transaction sees refresh tokens.
  */
 export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_at > ${now}
@@ -99,7 +99,7 @@ interface Ending {
   keep?: string;
   reason: string;
   at: Date;
-  /** Whose doing it is; by default the person's own. */
+  /** The actor; by default the person. */
   by?: Actor;
 }
 
@@ -110,7 +110,7 @@ where account_id = $1 and environment_id = $2 and identity_id = $3 and completed
 
 /**
  * Ends sessions of an Identity with their grants, and so every token: in the caller's transaction, in the Environment
- * of `scope`. Unless a single one is named, sign-ins that wait for a second factor end as well. Answers the ids.
+ * of `scope`. Unless a single one is named, sign-ins that wait for a second factor end as well. Returns the ids.
  */
 export async function endSessions(
   tx: EntityManager,

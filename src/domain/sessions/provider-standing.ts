@@ -12,8 +12,8 @@ export const isEndedAtProvider = (connectionId: string, indexHash: string): stri
 
 /**
  * SQL: the session at an identity provider (`sso_sessions`) of a sign-in, unless the provider has ended it or somebody
- * has disabled the connection. It is locked until the end of the transaction: whoever ends it waits for the session
- * here, and then ends that as well. The connection is locked before it, as by whoever deletes it.
+ * has disabled the connection. It is locked until the end of the transaction: a transaction that ends it waits for the
+ * session here, and then ends that as well. The connection is locked before it, as by its deletion.
  */
 export const standingAtProvider = (id: string): string => `select at_provider.id, at_provider.not_on_or_after
 from (select connection_id from sso_sessions where id = ${id}) asked

@@ -49,7 +49,7 @@ export interface SignIn {
   /** For a password that was just proved: when it was set, read together with it. */
   passwordChangedAt?: Date | null;
   lifeSeconds: number;
-  /** Whether it only makes the person's earlier session stronger; if the browser has none any more, none begins. */
+  /** Whether it only makes the person's earlier session stronger; if the browser no longer has one, none begins. */
   goesOn?: boolean;
   /** The row of the authorization code in which the sign-in ends (`codes.prepare`), if any. */
   code?: string | null;
@@ -105,9 +105,8 @@ const useStatement = {
 export function createSessions({ db, now }: { db: Db; now: Clock }) {
   return {
     /**
-     * The browser's session; being found counts as a use.
-     * @param idleSeconds how long it may have been unused; null: finds it however long that is, and does not count as a
-     *   use
+     * Returns the browser's session, which counts as a use.
+     * @param idleSeconds how long it may have been unused; null: for any time, and the look-up does not count as a use
      */
     async find(
       browser: string | null,
@@ -128,7 +127,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
     /**
      * Starts or renews the session of a person who has just proved who they are.
      * @throws DomainError auth.invalid_credentials if meanwhile the password was changed, the person deleted, or their
-     *   session at the provider, or the one that goes on, ended
+     *   session at the provider, or the one to be continued, ended
      */
     async signIn({
       scope,
@@ -193,7 +192,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Ends the browser's session in an Environment, or in all of them, with every grant; and the session that an
-     * application names, which may not be the browser's any more, while the application's access goes on
+     * application names, which may no longer be the browser's, while the application's access continues
      * (docs/decisions/0006).
      * @param browser the cookie's value; null: only the named one
      * @param named in `environmentId`; if it is another person's, nothing of it ends

@@ -30,7 +30,7 @@ const ownSession = (
 ) => `exists (select from sessions own where own.browser_hash = $23 and own.environment_id = $4
   and own.identity_id = $5 and own.revoked_at is null and ${further})`;
 
-/** Whether the session at the identity provider goes on, or the session here does by it. */
+/** SQL: whether the session at the identity provider still exists, or a session here that began by it. */
 const providerLook = ({ cookie }: ComesWith) => `provider as materialized (
   ${standingAtProvider('$18::uuid and exists (select from person)')}
 ),
@@ -47,7 +47,7 @@ const ifOwn = (column: string, value: string) =>
 
 /**
  * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worthless. In this
- * Environment the same Identity goes on in its session, which remembers the provider by which it came until now;
+ * Environment the same Identity continues in its session, which remembers the provider by which it came until now;
  * another Identity's ends. Expired sessions keep the old value: their refresh tokens are valid until they are revoked.
  */
 const move = ({ provider }: ComesWith) => `moved as (
@@ -98,10 +98,10 @@ const ofMoved = `greatest(case when not $20 then expires_at end, (select max(exp
 
 /**
  * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found
- * here and no session begins. A session that goes on needs no such check: had it ended, it would not be found. The same
- * holds for the session at an identity provider by which somebody comes. If an earlier session is to become stronger
- * ($20), none begins in its place: it may have been ended while its person looked for their phone. If no session begins
- * or goes on, nothing of the browser is changed.
+ * here and no session begins. A session that continues needs no such check: had it ended, it would not be found. The
+ * same holds for the session at an identity provider by which a person comes. If an earlier session is to become
+ * stronger ($20), none begins in its place: it may have been ended while its person looked for their phone. If no
+ * session begins or continues, nothing of the browser is changed.
  */
 const signInText = (comesWith: ComesWith) => `
 with person as materialized (

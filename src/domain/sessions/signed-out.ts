@@ -3,8 +3,8 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 
 /**
- * Tells webhooks that somebody signed out: an application with a session of its own ends it by the `sid` of its ID
- * token.
+ * Records for webhooks that a person signed out: an application with a session of its own ends it by the `sid` of its
+ * ID token.
  */
 export const recordSignedOut = (
   tx: EntityManager,

@@ -69,6 +69,7 @@ export async function openInvite(
 }
 
 /**
- * The refusal of somebody who is neither a member of the Account nor invited, by a connection that does not provision.
+ * Returns the refusal of a person who is neither a member of the Account nor invited, if the connection does not
+ * provision.
  */
 export const strangerRefusal = (user: User | null): PersonRefusal => (user ? 'not_a_member' : 'identity_unknown');

@@ -46,7 +46,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
     const { assertion } = outcome;
     const admit = () =>
       db.transaction('system', async (tx): Promise<Omit<Arrived, 'assertion'> | Refused> => {
-        // Locked: whoever deletes it, or changes its provider, removes the links as well.
+        // Locked: its deletion, or a change of its provider, removes the links as well.
         const lock = { mode: 'for_key_share' } as const;
         const where = { id: connectionId, scope: 'admin', status: 'active' } as const;
         const connection = await tx.findOne(SsoConnection, { where, lock });

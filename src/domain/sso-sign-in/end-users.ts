@@ -13,15 +13,15 @@ import type { PersonRefusal } from './recognition.js';
 import { recordSsoRefusal } from './record-refusal.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
-/** Why somebody who came back from a provider is not let in; stable, as pages and events use it. */
+/** Why a person who came back from a provider is refused; stable, since pages and events use it. */
 export type SsoSignInRefusal = SsoRefusal | PersonRefusal;
 
-/** The person who has come back, or why nobody is let in. */
+/** The person who has come back, or why they are refused. */
 export type Arrival =
   | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[]; authTime: Date }
   | { refusal: SsoSignInRefusal };
 
-/** Sign-in of end users by an identity provider: which connection is theirs, and whom its answers let in. */
+/** Sign-in of end users by an identity provider: which connection is theirs, and whom its responses sign in. */
 export function createEndUserSso({
   db,
   sessions,
@@ -46,7 +46,7 @@ export function createEndUserSso({
       db.transaction({ accountId: scope.accountId }, (tx) => identityConnectionFor(tx, scope, email)),
 
     /**
-     * The person whom an answer lets in, in the transaction that completes its request.
+     * Returns the person whom a response signs in, in the transaction that completes its request.
      * @param asked what the authorization request required when the person was sent away
      * @throws errors for which `losesARace` is true; trying again settles them
      */

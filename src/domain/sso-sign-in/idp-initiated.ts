@@ -21,7 +21,7 @@ export interface PostedResponse {
   relayState: string | null;
 }
 
-/** The request that the browser goes on with. */
+/** The request with which the browser continues. */
 export interface AnsweredResponse {
   requestId: string;
   /** What proves that this browser has brought the answer; null if the cookie does. */
@@ -37,11 +37,11 @@ export interface UnaskedDeps {
   now: Clock;
 }
 
-/** Answers of providers that nobody here has asked for: a tile in their portal (SAML 2.0 Profiles §4.1.5). */
+/** Unsolicited responses of providers, as from a tile in their portal (SAML 2.0 Profiles §4.1.5). */
 export function createIdpInitiatedSignIn({ db, protocol, requests, now }: UnaskedDeps) {
   /**
-   * Where somebody goes whom no client has sent: an administrator to their work; everybody else to the application if
-   * it can begin a sign-in by itself, or to their own account.
+   * Returns where to send a person whom no client has sent: an administrator to the Portal; everybody else to the
+   * application if it can start a sign-in itself, or to their own account.
    */
   async function parametersFor(
     tx: EntityManager,
@@ -88,8 +88,8 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
 
   return {
     /**
-     * Lets the person of the answer in, once, if the connection accepts such answers.
-     * @returns null for an answer to a request of which nothing is known any more
+     * Signs in the person of the response, once, if the connection accepts such responses.
+     * @returns null for a response to a request that is no longer known
      * @throws SsoRefused
      */
     async admit(
@@ -116,8 +116,8 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
 }
 
 /**
- * The connection may have another provider by now, and an answer of the former one must not name its people; whoever
- * changes the provider from here on finds the answer.
+ * Checks that the connection still has this provider: a response of the former one must not identify people. A change
+ * of the provider from here on finds the response.
  * @throws SsoRefused issuer_mismatch
  */
 async function assertStillIts(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {

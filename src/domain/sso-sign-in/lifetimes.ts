@@ -4,7 +4,7 @@ import { hours, minutes } from '../../platform/clock.js';
 export const requestLife = minutes(10);
 
 /**
- * How long a request is remembered: within this time, somebody who comes back too late is sent away once more.
+ * How long a request is remembered: within this time, a person who comes back too late is sent to the provider again.
  * Housekeeping keeps the rows for longer.
  */
 export const rememberedFor = hours(1);

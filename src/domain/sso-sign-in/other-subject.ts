@@ -5,9 +5,10 @@ const text = `select from sso_links
   where account_id = $1 and connection_id = $2 and (identity_id = $3 or user_id = $3) and subject <> $4 and position('@' in subject) = 0 limit 1`;
 
 /**
- * Whether a connection's provider knows a person, an Identity or a User, under another lasting subject: then somebody
- * who comes with their address may be a different person, to whom the address was given. A subject that is an address
- * is not lasting: such a provider changes it together with the address, of which a directory may have told us before.
+ * Returns whether a connection's provider knows a person, an Identity or a User, under another persistent subject: then
+ * the person who comes with their address may be a different one, to whom the address was given. A subject that is an
+ * address is not persistent: the provider changes it together with the address, which a directory may have reported
+ * before.
  */
 export async function hasOtherSubject(
   tx: EntityManager,

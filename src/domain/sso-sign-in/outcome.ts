@@ -1,6 +1,6 @@
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 
-/** The result of checking a provider's answer: what it asserts, or why it is not believed. */
+/** The result of checking a provider's response: what it asserts, or why it is refused. */
 export type SsoOutcome = { assertion: Assertion } | { refusal: RefusedAnswer };
 export interface RefusedAnswer {
   code: SsoRefusal;
@@ -9,7 +9,7 @@ export interface RefusedAnswer {
   isSigned?: boolean;
 }
 
-/** The context of a sealed answer: the request that it answers. */
+/** The context of a sealed response: the request that it answers. */
 export const answerContext = (requestId: string): string => `sso-answer:${requestId}`;
 
 /** As text, for sealing. */

@@ -18,7 +18,7 @@ import type { Assertion } from '../sso-protocols/assertion.js';
 import { type AssertedProfile, mappedProfile, newProfile } from './profile.js';
 import { type PersonRefusal, type Recognized, recognize } from './recognition.js';
 
-/** The person whom a provider's answer lets in, with their link; or why nobody. */
+/** The person whom a provider's response signs in, with their link; or why nobody. */
 export type Admitted = { identityId: string; linkId: string } | { refusal: PersonRefusal };
 
 interface Admitting {
@@ -85,12 +85,12 @@ async function isProvedBefore(tx: EntityManager, { identity, by }: Welcome, { sc
 }
 
 /**
- * Whoever created the Identity had not proved the address, and may know its password: now the domain's owner has proved
- * it.
+ * Settles the Identity on the person for whom the domain's owner has proved the address: the person who created it had
+ * not proved the address, and may know its password.
  */
 async function proveAddress(tx: EntityManager, id: string, { identity }: Welcome, { scope, now }: Admitting) {
   if (!identity) return;
-  // As for the profile: a test Environment's provider takes away nothing by which somebody signs in to production.
+  // As for the profile: a test Environment's provider removes nothing by which a person signs in to production.
   if (await isInProduction(dbWithin(tx), scope, id)) return;
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
@@ -138,7 +138,7 @@ async function followMapping(tx: EntityManager, identityId: string, { identity }
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);
 }
 
-/** Without an external id that somebody else has: it keeps nobody from signing in. */
+/** Returns the profile without an external id that another person has, which is no reason to refuse a sign-in. */
 async function free(tx: EntityManager, id: string, profile: AssertedProfile, { accountId }: EnvironmentScope) {
   const { externalId, ...rest } = profile;
   if (!externalId) return rest as AssertedProfile;

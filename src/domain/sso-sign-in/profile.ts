@@ -47,7 +47,7 @@ export function mappedProfile({ attributes }: Named, { attributeMapping }: Mappi
   return Object.fromEntries(found.filter(([, value]) => value !== null));
 }
 
-/** The profile of somebody new: by the mapping, or else by the usual names. */
+/** Returns the profile of a new person: by the mapping, or else by the usual names. */
 export function newProfile(assertion: Named, connection: Mapping): AssertedProfile {
   const found = Object.entries(usual).map(([name, attributes]) => {
     const field = name as keyof typeof usual;

@@ -15,7 +15,7 @@ import type { SsoRequests } from './requests.js';
 
 /** The sessions at a provider that have ended, and whose they were. */
 export interface EndedAtProvider {
-  /** Null: whoever has the named sessions. */
+  /** Null: the person with the named sessions. */
   subject: string | null;
   /** SAML's `SessionIndex`, or OpenID Connect's `sid`; an empty list means all of the person's. */
   sessionIndexes: readonly string[];
@@ -39,7 +39,7 @@ export async function endProviderSessions(
 ): Promise<void> {
   const { id: connectionId, accountId } = connection;
   const { subject, sessionIndexes, ifUnknown } = ended;
-  // Done first: it waits for somebody who is just being let in, and who is then found below.
+  // Done first: it waits for sign-ins that are being completed, whose sessions are then found below.
   await requests.withdraw(tx, connection, (assertion) => isMeant(assertion, ended));
   const known = (where: FindOptionsWhere<SsoSession>) =>
     tx.find(SsoSession, { where: { connectionId, ...where }, select: { id: true, linkId: true } });
@@ -76,7 +76,7 @@ async function endOf(
   { id: linkId, identityId, userId }: SsoLink,
   ending: Ending,
 ) {
-  // Before the sessions here: whoever is starting one locks these until it can be found (`standingAtProvider`).
+  // Before the sessions here: a sign-in that starts one locks these until it can be found (`standingAtProvider`).
   const open = { linkId, endedAt: IsNull(), ...(ending.ids && { id: In(ending.ids) }) };
   await tx.update(SsoSession, open, { endedAt: ending.at });
   if (identityId) await endOfIdentity(tx, connection, { identityId, ...ending });
@@ -84,7 +84,7 @@ async function endOf(
 }
 
 interface Ending {
-  /** Of `sso_sessions`; null: whichever. */
+  /** The ids of rows of `sso_sessions`; null: all. */
   ids: string[] | null;
   at: Date;
 }

@@ -11,7 +11,7 @@ import type { Assertion, ProviderHandle } from '../sso-protocols/assertion.js';
 /** The context of a sealed handle. */
 const handleContext = (id: string): string => `sso-session:${id}`;
 
-/** Encrypts handles anew that were sealed with an older master key. Answers how many. */
+/** Encrypts anew the handles that an older master key sealed; returns how many. */
 export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
     table: 'sso_sessions',

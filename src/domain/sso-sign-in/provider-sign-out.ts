@@ -12,7 +12,7 @@ import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import { requestLife } from './lifetimes.js';
 import type { ProviderSessions } from './provider-sessions.js';
 
-/** Where somebody who signs out was going; checked when they asked, and independent of what any provider sends. */
+/** Where to send a person who signs out; checked with the request, and independent of what any provider sends. */
 export interface Onward {
   /** A registered URI with its state; null for our own page. */
   redirectUri: string | null;
@@ -75,14 +75,14 @@ const answerStatement = {
 type Row = Pick<SsoLogout, 'id' | 'ssoSessionIds' | 'answeredAt' | 'refusal' | 'expiresAt'> & { onward: Onward };
 
 /**
- * Signs people out at the providers by which their sessions here had begun. Those have ended before anybody is sent
- * away, so that nothing that a provider does, or fails to do, keeps somebody signed in here.
+ * Signs people out at the providers by which their sessions here had begun. Those sessions have ended before the person
+ * is sent to a provider, so that nothing that a provider does, or fails to do, keeps a person signed in here.
  */
 export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavingDeps) {
   /**
-   * Takes a provider's session out of the list, so that nobody is sent to end it twice; from here on its answer is
+   * Removes a provider's session from the list, so that nobody is sent to end it twice; from here on its response is
    * expected.
-   * @returns null if it is over already; 'elsewhere' if the browser has come twice and goes on by its other visit
+   * @returns null if it is over already; 'elsewhere' if the browser has come twice and continues with its other visit
    */
   const taken = (row: Row, id: string, state: string) =>
     db.transaction('system', async (tx) => {
@@ -105,7 +105,7 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
       : protocols.oidc.leave(connection, { state, idToken: handle.idToken });
   }
 
-  /** Goes on to the next provider, skipping those that cannot be asked. */
+  /** Continues with the next provider, skipping those that cannot be asked. */
   async function next(row: Row, browser: string): Promise<SignOutStep> {
     let { refusal } = row;
     for (const id of row.ssoSessionIds) {
@@ -176,9 +176,9 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
     },
 
     /**
-     * Notes a provider's answer to the sign-out that a state names. `check` gets the id of the sign-out, and refuses
-     * what is no answer to it.
-     * @returns what the browser goes on with, also if the answer is refused; null for an unknown state
+     * Records a provider's response to the sign-out that a state names. `check` gets the id of the sign-out, and
+     * refuses what is no response to it.
+     * @returns how the browser continues, also if the response is refused; null for an unknown state
      */
     async answered(
       { state, connectionId }: { state: string; connectionId: string },

@@ -17,15 +17,15 @@ export interface ProviderDemands {
 export const noDemands: ProviderDemands = { anew: false, maxAge: null };
 
 /**
- * What an administrator's sign-in requires that is to count for a change of factors. `anew` is the stricter part; an
- * age obliges the provider to say when it was (OpenID Connect Core §3.1.2.1), without which the sign-in would be of no
- * use.
+ * What an administrator's sign-in has to require to be valid for a change of factors. `anew` is the stricter part; an
+ * age obliges the provider to say when the person signed in (OpenID Connect Core §3.1.2.1), without which the sign-in
+ * would be of no use.
  */
 export const freshAuthentication = { anew: true, maxAge: proofLife / 1000 } as const satisfies ProviderDemands;
 
 /**
- * When somebody proved to their provider who they are. Its clock may be ahead of ours, but nobody has signed in in the
- * future.
+ * Returns when the provider authenticated the person, but no time in the future: the provider's clock may be ahead of
+ * ours.
  */
 export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>, now: Date): Date {
   if (authenticatedAt === null) return unsaid;
@@ -43,7 +43,7 @@ export function isRecentEnough(
   { forceAuthn }: Pick<SsoConnection, 'forceAuthn'>,
   { createdAt }: Pick<TakenSsoRequest, 'createdAt'>,
 ): boolean {
-  // Many providers obey `prompt=login` but never say when: the client is told that the time is unknown (`auth_time` 0).
+  // Many providers obey `prompt=login` but never send a time: for the client it is then unknown (`auth_time` 0).
   if (authenticatedAt === null) return !forceAuthn && maxAge === null;
   const isAnew = anew || forceAuthn;
   const sentAt = createdAt.getTime();

@@ -8,9 +8,9 @@ import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
 import { hasOtherSubject } from './other-subject.js';
 
-/** Why somebody for whom the provider vouches is not let in. */
+/** Why a person for whom the provider vouches is refused. */
 export const personRefusals = [
-  /** Nobody is linked to the subject, and there is no usable address, or none that somebody new may have. */
+  /** Nobody is linked to the subject, and there is no usable address, or none that a new person may have. */
   'email_missing',
   /**
    * The provider itself says that the address is not confirmed, or is a provider for everybody and does not vouch for
@@ -20,7 +20,7 @@ export const personRefusals = [
   /** The connection may not speak for the address: its owner has not verified the domain. */
   'domain_not_verified',
   /**
-   * The address belongs to somebody whom the provider knew under another subject: it may have been given to somebody
+   * The address belongs to a person whom the provider knew under another subject: it may have been given to somebody
    * else.
    */
   'subject_mismatch',
@@ -29,7 +29,7 @@ export const personRefusals = [
   /** No member of the Environment or of the organization, and the connection does not provision. */
   'not_a_member',
   'identity_inactive',
-  /** The provider has not asked them anew, though it was told to. */
+  /** The provider has not authenticated them anew, although it was requested. */
   'reauthentication_missing',
 ] as const;
 export type PersonRefusal = (typeof personRefusals)[number];
@@ -56,7 +56,7 @@ export type Recognized =
       /** `subject`: linked before; `address`: known by an address of a verified domain; `new`: nobody yet. */
       by: 'subject' | 'address' | 'new';
       identity: KnownPerson | null;
-      /** The address that the provider names; may be missing for somebody who was linked before. */
+      /** The address that the provider names; may be missing for a person who was linked before. */
       email: string | null;
       /** Whether they become a member of the Environment, and of the organization. */
       joins: { environment: boolean; organization: boolean };
@@ -109,8 +109,7 @@ interface Standing {
   /** Whether they are being erased. */
   isErased: boolean;
   /**
-   * Whether the requested subject is still linked to them: whoever adds them to the organization meanwhile removes the
-   * link.
+   * Whether the requested subject is still linked to them: adding them to the organization meanwhile removes the link.
    */
   isLinked: boolean;
 }
@@ -137,8 +136,8 @@ async function standingOf(
 }
 
 /**
- * Whether a link still counts: that of an organization's connection only while the person is a member or has an address
- * of its domains. Otherwise a provider could for ever be somebody who has left and has another address.
+ * Whether a link is still valid: that of an organization's connection only while the person is a member or has an
+ * address of its domains. Otherwise a provider could forever sign in as a person who has left and has another address.
  */
 const isStillIts = async (
   tx: EntityManager,

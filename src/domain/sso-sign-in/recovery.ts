@@ -26,7 +26,7 @@ export interface RecoveredSignIn {
   bound: string;
 }
 
-/** What somebody has proved, and the providers that are required as well. */
+/** What a person has proved, and the providers that are required as well. */
 export interface Offer {
   first: FirstFactor;
   connections: OfferedConnection[];
@@ -108,7 +108,7 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
   }
 
   return {
-    /** A token for what somebody has proved, good for ten minutes: the page sends it back with a code. */
+    /** Returns a token for what a person has proved, valid for ten minutes: the page sends it back with a code. */
     offer({ scope: { environmentId }, bound }: RecoveredSignIn, offer: Offer): string {
       const expiresAt = after(now(), life).getTime();
       return sealing.seal(JSON.stringify({ ...offer, environmentId, bound, expiresAt }), context);

@@ -7,8 +7,8 @@ import { SsoRefused } from '../sso-protocols/assertion.js';
 type What = 'answer' | 'message';
 
 /**
- * Accepts an answer, or another message, of a connection's provider once; its id is the provider's own.
- * @param until when it would not be accepted any more by itself
+ * Accepts a response, or another message, of a connection's provider once; its id is the provider's own.
+ * @param until when it would be refused as expired
  * @throws SsoRefused replayed
  */
 export async function assertNotReplayed(
@@ -21,7 +21,7 @@ export async function assertNotReplayed(
   throw new SsoRefused('replayed', `This ${what} has already been used`);
 }
 
-/** The same in a transaction: if that is rolled back, the message was not accepted. @throws SsoRefused replayed */
+/** Does the same in a transaction: if that is rolled back, the message was not accepted. @throws SsoRefused replayed */
 export const assertNotReplayedIn = (
   tx: EntityManager,
   connection: Pick<SsoConnection, 'id'>,

@@ -17,7 +17,7 @@ export type SsoPurpose = SsoRequest['purpose'];
 
 const afterLife = rememberedFor - requestLife;
 
-/** The request of somebody who is to be sent to an identity provider. */
+/** The request of a person who is to be sent to an identity provider. */
 export interface NewSsoRequest {
   id: string;
   connection: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'> & NamedProvider;
@@ -28,7 +28,7 @@ export interface NewSsoRequest {
   browser: string;
   /** What the protocol needs to check the answer to the request; stored sealed. */
   secrets: Record<string, string> | null;
-  /** What to go on with afterwards: for an end user, the parameters of the authorization request. */
+  /** What to continue with afterwards: for an end user, the parameters of the authorization request. */
   parameters: Record<string, string>;
 }
 
@@ -66,7 +66,7 @@ export type Completion<T> =
   | { state: 'over'; purpose: SsoPurpose; parameters: Record<string, string> }
   /** There is no answer yet, or it came too late, or the process ended while checking it. */
   | { state: 'unanswered'; purpose: SsoPurpose; parameters: Record<string, string> }
-  /** There is no such request any more, or it is another browser's, or another browser has brought its answer. */
+  /** The request no longer exists, or is another browser's, or another browser has delivered its response. */
   | { state: 'unknown' };
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", connection_id as "connectionId", purpose, parameters,
@@ -131,10 +131,10 @@ const withdrawn: SsoOutcome = {
 const secretsContext = (id: string) => `sso-secrets:${id}`;
 
 /**
- * Requests of people who were sent to an identity provider. The state names the request when the provider's answer
- * comes, with or without cookies, and one answer is accepted. The cookie proves that whoever comes for the answer is
- * the browser that was sent, and `deliverer` that it is the one that has brought it: otherwise somebody who makes
- * another person open the provider's URL would be signed in as them (RFC 9700 §4.7).
+ * Requests of people who were sent to an identity provider. The state names the request when the provider's response
+ * arrives, with or without cookies, and one response is accepted. The cookie proves that the browser that collects the
+ * result is the one that was sent, and `deliverer` that it delivered the response: otherwise somebody who makes another
+ * person open the provider's URL would be signed in as them (RFC 9700 §4.7).
  */
 export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Sealing; now: Clock }) {
   const rowOf = ({ id, connection, purpose, state, browser, secrets, parameters }: NewSsoRequest): SsoRequest => {
@@ -193,7 +193,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       return begun.length > 0;
     },
 
-    /** The same for an answer that nobody here has asked for (SAML 2.0 Profiles §4.1.5). */
+    /** Does the same for an unsolicited response (SAML 2.0 Profiles §4.1.5). */
     async admit(tx: EntityManager, request: NewSsoRequest, outcome: SsoOutcome): Promise<void> {
       const row = rowOf(request);
       await tx.insert(SsoRequest, { ...row, sealedAnswer: seal(row.id, outcome), answeredAt: row.createdAt });
@@ -237,9 +237,9 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     keep,
 
     /**
-     * Withdraws answers that a connection's provider has given and that nobody has come for yet: whoever comes is
-     * refused. Somebody who is just being let in is waited for. In a transaction of the system.
-     * @param isMeant whether an answer is one of them
+     * Withdraws responses of a connection's provider that no browser has collected yet: it is then refused. Waits for
+     * sign-ins that are being completed. In a transaction of the system.
+     * @param isMeant whether a response is one of them
      */
     async withdraw(
       tx: EntityManager,
@@ -260,7 +260,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       work: (tx: EntityManager, request: AnsweredSsoRequest) => Promise<T>,
     ): Promise<Completion<T>> {
       const [found] = await db.statement<FoundRow>(findStatement, [id, rememberedSince()]);
-      // The same answer for all reasons: whether there is such a request is nobody else's business.
+      // The same result for all reasons, so that nobody else learns whether such a request exists.
       if (!found || cookie === null || !equalInConstantTime(found.browserHash, hashSecret(cookie)))
         return { state: 'unknown' };
       const { browserHash: _, ...request } = found;

@@ -18,9 +18,9 @@ export interface SamlSsoDeps {
   now: Clock;
 }
 
-/** What a provider's messages do here, beside what they say (SAML 2.0 Profiles §4.1 and §4.4). */
+/** Processes a provider's messages (SAML 2.0 Profiles §4.1 and §4.4). */
 export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDeps) {
-  // Whose connection it is, nobody knows before; its id is in URLs that providers are given.
+  // In the `system` scope, since the Account is not known yet; the id is in the URLs that providers have.
   const find = async (id: string) => {
     const found = await readAnyConnection(db, id);
     return found?.type === 'saml' ? found : null;
@@ -58,7 +58,8 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
 
     /**
      * Ends what began with the provider's session that it says is over.
-     * @returns where the browser takes our answer, or null where the provider wants none; undefined without such a connection
+     * @returns where the browser takes our answer, or null where the provider wants none; undefined without such a
+     *   connection
      * @throws SsoRefused
      */
     async logOut(
@@ -76,7 +77,7 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       return protocol.answerLogout(connection, { id: request.id, relayState });
     },
 
-    /** Takes the provider's answer to whoever has left it; as `ProviderSignOut.answered`. */
+    /** Handles the provider's response to a logout; as `ProviderSignOut.answered`. */
     async left(connectionId: string, { message, relayState }: { message: LogoutMessage; relayState: string | null }) {
       const connection = await find(connectionId);
       if (!connection || relayState === null) return null;

@@ -14,7 +14,7 @@ import { recordSsoRefusal } from './record-refusal.js';
 import { assertNotReplayed } from './replay.js';
 import { createSsoRequests, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
-/** What is wanted of the sign-in when somebody is sent to a provider. */
+/** What is requested of the sign-in when a person is sent to a provider. */
 export interface Wishes {
   /** The address that was typed already, for the provider's form. */
   loginHint?: string | null;
@@ -30,7 +30,7 @@ export interface Wishes {
 }
 
 /**
- * A protocol's way of sending somebody away: the URL with its own marks of the request, and what it needs to remember.
+ * How a protocol sends a person to a provider: the URL with its own marks of the request, and what it has to remember.
  */
 export interface BeginsSso {
   begin(
@@ -48,7 +48,7 @@ export interface StartSso extends Wishes {
 }
 
 export interface StartedSso {
-  /** Where the browser goes. */
+  /** Where to send the browser. */
   url: string;
   requestId: string;
   /** The cookie's value, for as long as the request is remembered. */
@@ -71,7 +71,7 @@ export interface SsoAnswer {
   text: string;
 }
 
-/** The request with which the browser goes on that has brought an answer. */
+/** The request with which a browser that has delivered a response continues. */
 export interface DeliveredAnswer {
   requestId: string;
   deliverer: string;
@@ -82,7 +82,7 @@ export type Verify = (connection: SsoConnection, request: TakenSsoRequest) => Pr
 
 /**
  * The way to an identity provider and back, for every protocol and for everybody who signs in: `start` sends the
- * browser away, `answer` takes the provider's answer, and `complete` lets the browser go on.
+ * browser to the provider, `answer` accepts the provider's response, and `complete` lets the browser continue.
  */
 export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) {
   const requests = createSsoRequests({ db, sealing, now });
@@ -123,7 +123,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
     const protocol = protocols[connection.type];
     if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not supported');
-    // SAML can ask for neither an age nor an account: one is either signed in anew there or not.
+    // SAML can request neither an age nor a choice of account, only a new sign-in.
     const isMore = connection.type === 'saml' && (maxAge !== null || selectAccount);
     const isAnew = forceAuthn || connection.forceAuthn || isMore;
     const asked = { requestId, state, loginHint, forceAuthn: isAnew, selectAccount, maxAge };
@@ -142,19 +142,20 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     requests,
 
     /**
-     * Sends somebody to the provider of a connection. The caller has checked that the connection may be used.
+     * Sends a person to the provider of a connection. The caller has checked that the connection may be used.
      * @throws SsoRefused if the provider cannot be asked (provider_unreachable, configuration_incomplete, …);
      *   connection_disabled if the connection is deleted at this moment
      */
     start,
 
     /**
-     * Takes the answer to the request that a state names, once: checks it by `verify`, stores the result and counts it.
-     * @param protocol by which it came: whoever is sent away knows the state, and could use it with the other protocol
+     * Accepts the response to the request that a state names, once: checks it by `verify`, stores and counts the
+     * result.
+     * @param protocol by which it came: the person knows the state, and could use it with the other protocol
      * @param text what the provider has given to this browser alone
-     * @returns the request with which the browser goes on, and the proof that it has brought the answer
-     *   (`SsoRequests.delivererOf`), also if the answer is refused, comes again or comes too late; null if the state is
-     *   unknown, or its request has gone meanwhile
+     * @returns the request with which the browser continues, and the proof that it has delivered the response
+     *   (`SsoRequests.delivererOf`), also if the response is refused, repeated or too late; null if the state is
+     *   unknown, or its request was deleted meanwhile
      */
     async answer({ state, connectionId, protocol, text }: SsoAnswer, verify: Verify): Promise<DeliveredAnswer | null> {
       const deliverer = requests.delivererOf(state, text);
@@ -183,7 +184,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       return { requestId: taken.id, deliverer };
     },
 
-    /** Lets the browser that was sent away go on, once; see `SsoRequests.complete`. */
+    /** Lets the browser that was sent to the provider continue, once; see `SsoRequests.complete`. */
     complete: requests.complete,
   };
 }
@@ -191,8 +192,8 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
 export type SsoSignIn = ReturnType<typeof createSsoSignIn> & { requests: SsoRequests };
 
 /**
- * Whether somebody other than the provider can have sent this answer: anybody can begin a sign-in, and post or call
- * back something that is not signed, or names another issuer.
+ * Whether somebody other than the provider can have sent this response: anybody can begin a sign-in, and then send
+ * something that is not signed, or names another issuer.
  */
 const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean): boolean =>
   type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
@@ -224,8 +225,8 @@ const isIdle = ({ lastLoginAt }: SsoConnection, quietMs: number, now: Date): boo
   lastLoginAt === null || after(lastLoginAt, quietMs) <= now;
 
 /**
- * Refusals that a provider's changed key, name or address causes. The others say nothing about the connection: somebody
- * has pressed "cancel" at the provider, answers of two tabs were mixed up, or the provider is away for a while.
+ * Refusals that a provider's changed key, name or address causes. The others say nothing about the connection: a person
+ * has pressed "cancel" at the provider, responses of two tabs were mixed up, or the provider is down for a while.
  */
 const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
   'unsigned',

@@ -2,11 +2,11 @@ import type { EntityManager } from 'typeorm';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
-/** Who is signed in where somebody else has come back from a provider. */
+/** The person who is signed in, and another one who has come back from a provider in the same browser. */
 export interface SomeoneElse {
-  /** The address of whose session it is. */
+  /** The address of the person who is signed in. */
   other: string;
-  /** That of who has come. */
+  /** The address of the person who has come back. */
   email: string;
 }
 
@@ -19,8 +19,9 @@ where s.browser_hash = $3 and s.environment_id = $2 and s.account_id = $1 and s.
   and s.revoked_at is null and s.expires_at > $5`;
 
 /**
- * Whose session a browser has in the Environment, if that is another one than who comes by a provider: a sign-in ends it, with all that
- * applications hold of it. Where they come from the same link, anybody can have made that. In the transaction that lets them in.
+ * Returns whose session a browser has in the Environment, if it is not that of the person who comes from a provider:
+ * the sign-in would end it, with all that applications hold of it, and anybody can have made the link by which the
+ * person came. In the transaction that signs them in.
  * @param browser the value of the cookie of hosted sessions
  */
 export async function someoneElse(

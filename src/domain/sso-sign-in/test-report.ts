@@ -15,10 +15,10 @@ import { type PersonRefusal, recognize } from './recognition.js';
 /** How long a test's link works. */
 export const testLinkLife = minutes(10);
 
-/** `refused`: the answer was not taken; whether a taken one would let anybody in is another question. */
+/** `refused`: the response was not accepted. An accepted one need not sign anybody in. */
 export const ssoTestStatuses = ['pending', 'succeeded', 'refused', 'expired'] as const;
 export type SsoTestStatus = (typeof ssoTestStatuses)[number];
-/** What the answer would come to, were the connection active and the sign-in none of a test. */
+/** What the response would do if the connection were active and this were not a test. */
 export const ssoTestEffects = ['sign_in_linked', 'link', 'create', 'refuse'] as const;
 export type SsoTestEffect = (typeof ssoTestEffects)[number];
 
@@ -27,7 +27,7 @@ interface Would {
   code: SsoRefusal | PersonRefusal | null;
 }
 
-/** What came of a test sign-in, for whoever looks after the connection. */
+/** The result of a test sign-in, for the people who manage the connection. */
 export interface SsoTestReport {
   id: string;
   status: SsoTestStatus;
@@ -63,11 +63,11 @@ export async function reportOf(
   return { ...times, status: 'succeeded', refusal: null, assertion, mapped, would };
 }
 
-/** Nobody used the link, or whoever did has not come back. */
+/** Whether nobody has used the link in time, or its user has not come back. */
 const isOver = ({ createdAt, startedAt }: SsoTest, now: Date): boolean =>
   (startedAt ? after(startedAt, requestLife) : after(createdAt, testLinkLife)) <= now;
 
-/** As things stand now: what is mended meanwhile, such as a domain that was verified, shows. */
+/** Computed for the present: repairs made meanwhile, such as the verification of a domain, show. */
 function effectOf(db: Db, connection: SsoConnection, assertion: Assertion, now: Date): Promise<Would> {
   const { accountId, environmentId } = connection;
   if (environmentId === null)

@@ -17,7 +17,7 @@ import type { AnsweredSsoRequest } from './requests.js';
 import type { SsoSignIn, StartedSso } from './sign-in.js';
 import { reportOf, type SsoTestReport, testLinkLife } from './test-report.js';
 
-/** From the making of the link on. What the provider sent is kept no longer. */
+/** The life of a report from the creation of the link. What the provider sent is not kept longer. */
 const reportLife = hours(1);
 
 /** A test's link, which is shown once. */
@@ -40,8 +40,8 @@ export interface SsoTestsDeps {
 const outcomeContext = (testId: string) => `sso-test:${testId}`;
 
 /**
- * Test sign-ins (docs/decisions/0037): somebody goes to the provider of a connection, whatever its status, and what it answers is
- * checked as ever and reported, but nobody is signed in, made, linked or counted.
+ * Test sign-ins (docs/decisions/0037): a person is sent to the provider of a connection, whatever its status. The
+ * response is checked as always and reported, but nobody is signed in, created, linked or counted.
  */
 export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDeps) {
   const system = <T>(work: (tx: EntityManager) => Promise<T>) => db.transaction('system', work);
@@ -73,7 +73,7 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
 
   return {
     /**
-     * A link by which a connection can be tried out, once, by whoever has it.
+     * Creates a link by which its holder can test a connection, once.
      * @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing
      */
     create: (at: ConnectionAt, caller: Caller): Promise<NewSsoTest> =>
@@ -119,9 +119,10 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
       }),
 
     /**
-     * Uses a link: sends whoever has it to the provider.
-     * @param browser the value of the browser's cookie, where it has one already
-     * @returns the test's id alone where the provider cannot be asked: it is over, and says why; null where the link does not work
+     * Uses a link: sends its holder to the provider.
+     * @param browser the value of the browser's cookie, if it has one already
+     * @returns only the test's id if the provider cannot be asked: the test is over, with the reason; null if the link
+     *   does not work
      */
     async begin(token: string, browser: string | null): Promise<{ testId: string; started: StartedSso | null } | null> {
       const found = await system(async (tx) => {
@@ -152,7 +153,7 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
       await settle(tx, parameters.test_id as string, connection, outcome);
     },
 
-    /** For the page of whoever has used the link. Null where it is gone. */
+    /** Returns the report for the page of the link's user; null if the test was deleted. */
     async report(testId: string): Promise<{ report: SsoTestReport; connection: SsoConnection } | null> {
       const found = await system(async (tx) => {
         const test = await tx.findOneBy(SsoTest, { id: testId, expiresAt: kept() });
