@@ -42,7 +42,9 @@ const columns: Record<PermissionSort, string[]> = {
   created_at: ['permission.createdAt', 'permission.id'],
 };
 
-/** What can be allowed in an Environment: the system's permissions, read-only, and those that its applications register. */
+/**
+ * What can be allowed in an Environment: the system's permissions, read-only, and those that its applications register.
+ */
 export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
   return {
     list: (scope: EnvironmentScope, page: PermissionPage): Promise<Page<Permission>> =>
@@ -62,7 +64,10 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
     get: (scope: EnvironmentScope, id: string): Promise<Permission> =>
       db.transaction(scope, (tx) => findPermission(tx, scope, id)),
 
-    /** @throws DomainError permission.key_taken, also for a system permission's; validation.failed for one that is reserved */
+    /**
+     * @throws DomainError permission.key_taken, also for a system permission's; validation.failed for one that is
+     *   reserved
+     */
     create: (scope: EnvironmentScope, input: NewPermission): Promise<Permission> =>
       db
         .transaction(scope, async (tx) => {
@@ -107,7 +112,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
       }),
 
     /**
-     * Also removes it from every role, which changes each of them.
+     * Deletes a permission, also from every role, which changes each of them.
      * @throws DomainError permission.not_found, permission.system, version.conflict
      */
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>

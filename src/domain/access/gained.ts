@@ -41,7 +41,7 @@ where node.id = $2 and node.environment_id = $1`,
 };
 
 /**
- * A role also counts below the node where it is held, so moving a node gives people roles there. Nobody may give
+ * A role also applies below the node where it is held, so moving a node gives people roles there. Nobody may give
  * themselves a permission that way (contract §5): not for now, not for later, and not by a role that is switched off.
  * An API key holds the same everywhere, so it gains nothing.
  */

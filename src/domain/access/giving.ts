@@ -79,9 +79,10 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     },
 
     /**
-     * Of which Identities a caller must not learn whose rights cover only a part of the tree: none, if they may read
-     * all people anyway. For an administrator: people with neither a role nor an organization in that part. For an end
-     * user: people of another customer, since giving them a role would reveal who they are (docs/decisions/0020).
+     * Returns the Identities of which a caller whose rights cover only a part of the tree must not learn: none, if they
+     * may read all people anyway. For an administrator: people with neither a role nor an organization in that part.
+     * For an end user: people of another customer, since granting a role would reveal who they are
+     * (docs/decisions/0020).
      */
     async strangers(
       scope: EnvironmentScope,

@@ -95,8 +95,8 @@ export function createRights({
 
   /**
    * Whether the caller holds what is asked at a node; null is the root.
-   * @returns `node_not_found` where there is no such node in the Environment, as far as that was looked up; of an
-   *   administrator of a part also where it is neither in that part nor on the way to it (contract §6)
+   * @returns `node_not_found` if there is no such node in the Environment, as far as that was looked up; for an
+   *   administrator of a part also if it is neither in that part nor on the way to it (contract §6)
    */
   async function holdsAt(
     scope: EnvironmentScope,

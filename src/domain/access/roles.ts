@@ -91,7 +91,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     },
 
     /**
-     * Activating a role gives its permissions to everybody who holds it.
+     * Changes a role. Activating it grants its permissions to everybody who holds it.
      * @throws DomainError role.not_found, role.system, role.name_taken, role.cannot_grant, version.conflict
      */
     async update(
@@ -126,7 +126,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
         // A role that people hold is not deleted: its assignments have to be removed first, knowingly.
         if ((await one(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
           throw new DomainError('role.in_use');
-        await lockAssignments(tx, { ...within(scope), roleId: id }); // those that are over go with it
+        await lockAssignments(tx, { ...within(scope), roleId: id }); // ended ones are deleted with it
         await tx.delete(Role, { ...within(scope), id });
         await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
       }),
@@ -169,8 +169,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
 }
 
 /**
- * Whether an SSO connection gives it to newcomers, or a mapping to the members of a group: without notice they would
- * give nothing.
+ * Whether an SSO connection grants the role to new people, or a mapping to the members of a group: without the role
+ * they would silently grant nothing.
  */
 async function isGivenByItself(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<boolean> {
   const of = within(scope);

@@ -63,7 +63,7 @@ where not exists (select from nodes root where root.environment_id = $2 and root
 };
 
 /**
- * Which of some Identities belong to others: members of organizations that are neither in the end user's part of the
+ * Returns which Identities belong to others: members of organizations that are neither in the end user's part of the
  * tree nor around it, and without a role in it. People without an organization belong to nobody.
  * @param reads where the end user reads people; at the root, all of them
  */

@@ -13,7 +13,7 @@ export const hasBoundAhead = ({ effectiveFrom, effectiveTo }: Omit<Span, 'create
   (effectiveFrom !== null && effectiveFrom > at) || (effectiveTo !== null && effectiveTo > at);
 
 /**
- * The events of an assignment's window, in order. A window that is shorter than a notice goes without that notice.
+ * Returns the events of an assignment's window, in order. A window that is shorter than a notice has no such notice.
  * @param notices milliseconds before the end at which it is `expiring`
  */
 export function momentsOf({ effectiveFrom, effectiveTo, createdAt }: Span, notices: readonly number[]): WindowMoment[] {

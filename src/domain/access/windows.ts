@@ -35,7 +35,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
   ): Promise<WindowLook> =>
     db.transaction('system', async (tx) => {
       const window = await tx.findOne(RoleAssignmentWindow, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      // It goes with its assignment, and that with its node, its Identity or its Environment.
+      // The window is deleted with its assignment, and that with its node, its Identity or its Environment.
       const assignment = window && (await tx.findOneBy(RoleAssignment, { id }));
       if (!window || !assignment) return { status: 'removed', wakeAt: null };
       if (window.status !== 'running') return { status: window.status, wakeAt: null };

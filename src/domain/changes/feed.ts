@@ -53,10 +53,8 @@ interface Looked {
 
 // Reads rows in the order of their places, and only those before the oldest running transaction: between two of them no
 // row can appear any more, however late a transaction commits (docs/decisions/0027). A cursor contains no time: its
-// time
-// is that of its event, or, if the event's month was dropped, before all remaining rows. Without a cursor, reading
-// begins
-// after the dropped rows, where every cursor is still valid.
+// time is that of its event, or, if the event's month was dropped, before all remaining rows. Without one, reading
+// begins after the dropped rows, where every cursor is still valid.
 const lookStatement = {
   name: 'look_at_changes',
   text: `

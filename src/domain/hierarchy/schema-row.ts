@@ -4,9 +4,9 @@ import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 
 /**
- * The schema of an Environment's tree, whose row is also the lock on the tree's shape (docs/decisions/0016). New nodes
- * share the lock, and so do metadata that is checked against the schema, and whatever only holds where a node is now;
- * moves, deletions and changes of the schema take it exclusively.
+ * Reads the schema of an Environment's tree, whose row is also the lock on the tree's shape (docs/decisions/0016). New
+ * nodes share the lock, and so do checks of metadata against the schema, and everything that depends on where a node
+ * is; moves, deletions and changes of the schema take it exclusively.
  */
 export function schemaFor(
   tx: EntityManager,

@@ -67,7 +67,9 @@ const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => 
   select: (put) => `${columnsOf('node', shownOfNode)}, ${accessColumns(sight, put)}`,
 });
 
-/** The nodes that are seen. If that is all of them, their total is kept; otherwise they are counted. */
+/**
+ * Lists the nodes that the caller sees. If these are all nodes, a counter has the total; otherwise they are counted.
+ */
 export function listNodes(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
@@ -157,7 +159,7 @@ export async function getNode(
 }
 
 /**
- * The root and what is seen below it, with the nodes that lead there, by name.
+ * Reads the root and what the caller sees below it, with the nodes that lead there, by name.
  * @param depth levels below the root; null: all of them
  * @throws DomainError nodes.tree_too_large
  */

@@ -33,7 +33,7 @@ export interface BulkDeps {
   now: Clock;
 }
 
-/** Each takes some 20 ms of a core to hash, and everybody's sign-in waits in the same queue. */
+/** Each takes some 20 ms of a core to hash, and all sign-ins wait in the same queue. */
 const mostPasswords = 50;
 
 /** An entry with nothing wrong so far: its place in the list, and what will be stored. */

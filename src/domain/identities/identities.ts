@@ -130,7 +130,7 @@ export async function addKnown(
   const identity = await identityByAddress(tx, scope, email);
   if (!identity) {
     const isOther = externalId !== null && (await tx.existsBy(Identity, { accountId: scope.accountId, externalId }));
-    throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // it was taken a moment ago
+    throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // since a moment ago
   }
   await assertStays(tx, identity);
   await endSessionsFromBefore(tx, scope, [identity.id], { reason: 'joined', at });

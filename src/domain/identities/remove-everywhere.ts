@@ -33,7 +33,7 @@ export async function removeEverywhere(
     lock: { mode: 'pessimistic_write' },
   });
   if (!identity) throw new DomainError('identity.not_found');
-  // An Environment that is being deleted takes its members and invites with it.
+  // The removal of an Environment deletes its members and invites.
   const places = await tx.query<Place[]>(
     `select e.id as "environmentId", e.application_id as "applicationId", m.id is not null as "isMember"
      from environments e left join environment_memberships m on m.environment_id = e.id and m.identity_id = $2

@@ -56,7 +56,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
     ...waiting.map(({ organizationId }) => organizationId),
   ]);
   await withdraw(tx, waiting, { reason: 'identity_deleted', now: at });
-  await voidIdentityLinks(tx, id, environmentId); // a link from before must not let anybody back in
+  await voidIdentityLinks(tx, id, environmentId); // an earlier link must not bring anybody back
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
   await leaveOrganizations(tx, scope, id);
   // After the organizations, in the order of somebody who joins both one and the Environment.

@@ -14,7 +14,7 @@ export interface ApiAnswer extends Pick<ApiVisit, 'device' | 'ipAddress' | 'user
   /** The `challenge_token`. */
   token: string;
   proof: SecondFactor;
-  /** Whether the browser is to be trusted afterwards, where the Environment has days for that. */
+  /** Whether the browser is to be trusted afterwards, if the Environment allows that. */
   remember: boolean;
 }
 
@@ -47,7 +47,7 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
   async function open(token: string): Promise<{ pending: OpenSignIn; client: Client }> {
     const pending = await pendingSignIns.find(token, 'api');
     const client = pending && (await clients.find(pending.parameters.client_id ?? ''));
-    // The client may have been deleted since, and another one have its name.
+    // The client may have been deleted since, and another one may have its name.
     if (pending?.purpose !== 'challenge' || client?.id !== pending.oauthClientId) {
       throw new DomainError('mfa.challenge_invalid');
     }

@@ -18,7 +18,7 @@ export interface ApiStanding {
   amr: string[];
   acr: string;
   hasPassword: boolean;
-  /** Whether the Environment takes passwords at all. */
+  /** Whether the Environment accepts passwords at all. */
   takesPasswords: boolean;
   hasFactors: boolean;
   /** Whether one of the factors makes aal2. */
@@ -71,8 +71,8 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
   }
 
   /**
-   * A factor counts in the whole Account, so even one that this Environment does not take protects itself: otherwise a
-   * password alone could remove it here, where it is not asked for.
+   * A factor is valid in the whole Account, so even one that this Environment does not accept protects itself:
+   * otherwise a password alone could remove it here, where sign-ins do not require it.
    */
   const proofOf = (subject: ApiProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiStanding) =>
     logins.ownProof(subject, { ...subject, acr, ssoConnectionId, ownFactorAt }, factorKinds);
@@ -111,8 +111,8 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
     },
 
     /**
-     * For ending another of one's sessions: asks for a sign-in of the last ten minutes, where the Environment wants
-     * that.
+     * Checks that a person may end another of their sessions: with a sign-in of the last ten minutes, if the
+     * Environment requires that.
      */
     async assertMayEnd(subject: ApiProofOf, sessionId: string): Promise<void> {
       if (sessionId === subject.sessionId) return; // that is signing out

@@ -9,10 +9,10 @@ export interface ApiPasswordChange {
 }
 
 /**
- * Changes the password of a signed-in person, by the current one. Somebody without a password has nothing to prove
+ * Changes the password of a signed-in person, by the current one. A person without a password has nothing to prove
  * here, and sets one by a mailed link.
  * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific,
- *   validation.failed, auth.reauthentication_required; route.not_found where the Environment takes no passwords
+ *   validation.failed, auth.reauthentication_required; route.not_found if the Environment accepts no passwords
  */
 export const createApiPassword =
   ({ own, logins }: { own: ApiOwn; logins: Pick<Logins, 'ownPassword'> }) =>

@@ -16,7 +16,7 @@ export interface ReachableApplication {
 }
 
 /**
- * Somebody who has proved their password in an Environment where they are no member, and may choose one where they are.
+ * A person who has proved their password in an Environment where they are no member, and may choose one where they are.
  */
 export interface ApiSelection {
   /** What makes the token work once. */

@@ -38,7 +38,7 @@ export interface ApiVisit {
   scope: ScopeName[];
   /** Whether only `urn:gatehouse:aal2` will do. */
   requiresAal2: boolean;
-  /** Whether aal2 is asked of people who have a factor for it. */
+  /** Whether people with a factor for aal2 have to show it. */
   prefersAal2?: boolean;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
@@ -74,7 +74,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     return person;
   }
 
-  /** Starts a session without a cookie, and gives the client its tokens. */
+  /** Starts a session without a cookie, and returns the client's tokens. */
   async function complete(visit: ApiVisit, proof: Proof, graceExpiresAt: Date | null = null): Promise<ApiLogin> {
     const { client, scope, ipAddress, userAgent } = visit;
     const { session } = await sessions.signIn({
@@ -96,7 +96,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     };
   }
 
-  /** Refuses where a factor has to be enrolled first, which only pages could offer. */
+  /** Refuses a sign-in that needs a factor to be enrolled first, which only the hosted pages offer. */
   async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
     const reason = 'mfa.enrollment_required';
     await recordSignInRefusal(db, client, { identityId, method, reason });
@@ -193,7 +193,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 export type ApiSignIn = ReturnType<typeof createApiSignIn>;
 
 /**
- * Third-party applications are refused: nobody is asked for consent here, nor should such an application see their
+ * Refuses third-party applications: the API cannot ask for consent, nor should such an application see the person's
  * password.
  */
 function assertFirstParty({ client }: ApiVisit): void {

@@ -42,7 +42,7 @@ export interface VerifyEmailOtp {
   code: string;
   bound: string;
   ipAddress: string;
-  /** The Environment's `daily_self_signup_cap`, where a first right code creates the Identity; else null. */
+  /** The Environment's `daily_self_signup_cap`, if a first right code creates the Identity; else null. */
   dailyCap: number | null;
 }
 
@@ -101,7 +101,7 @@ where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext)
 };
 
 /**
- * Whether the first right code for an unknown address creates its Identity: where there is no sign-up with a password.
+ * Whether the first right code for an unknown address creates its Identity: if there is no sign-up with a password.
  */
 export const createsIdentities = ({
   passwordLoginEnabled,
@@ -195,7 +195,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
   }
 
   return {
-    /** Mails a code, where there is somebody to mail it to. @throws DomainError rate_limit.exceeded */
+    /** Mails a code, if there is somebody to mail it to. @throws DomainError rate_limit.exceeded */
     async start(scope: EnvironmentScope, asked: StartEmailOtp): Promise<StartedEmailOtp> {
       const { bound, locale, createsIdentities } = asked;
       const email = addressTyped(asked.email);

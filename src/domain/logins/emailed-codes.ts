@@ -32,7 +32,7 @@ export interface SendCode {
   flow: string;
   /** Null for an address that nobody has. */
   identityId: string | null;
-  /** The address, where a first right code creates the Identity. */
+  /** The address, if a first right code creates the Identity. */
   email?: string | null;
   locale: 'en' | 'de';
 }
@@ -60,7 +60,7 @@ export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: 
   return { digits: String(secret.readUIntBE(0, 6) % 1_000_000).padStart(6, '0'), keyId: usedKey };
 }
 
-/** A code that was just spent: whose it is, and when it was. */
+/** A code that was just spent, with its owner and the time. */
 export interface SpentCode extends RightCode {
   consumedAt: Date;
 }

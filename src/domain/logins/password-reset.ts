@@ -46,7 +46,8 @@ export interface IdentityPasswordReset {
    */
   forgot(request: ForgottenPassword): Promise<void>;
   /**
-   * The person whose password the link sets, and how long it must be. Looking changes nothing, so mail scanners may.
+   * Returns the person whose password the link sets, and its minimum length. It changes nothing, so mail scanners may
+   * open the link.
    */
   look(held: HeldResetLink): Promise<LookedAtReset>;
   /**
@@ -61,7 +62,7 @@ export interface IdentityPasswordReset {
 
 export type LookedAtReset =
   | { outcome: 'open'; link: FoundLink; rule: RuleOfEnvironment }
-  /** `link` is null for one that was never made. */
+  /** `link` is null if there never was one with this token. */
   | { outcome: 'void'; link: FoundLink | null };
 
 /** Limit on mails to an address of an Environment, known or not. */

@@ -88,7 +88,7 @@ export const provedIn = ({
 
 /**
  * A new password locks the Identity and ends the sign-ins of the old one: either it finds this sign-in, or it is found
- * here and none begins. A session that went on over the change has been told so, and may still become stronger.
+ * here and none begins. A session that survived the change has the new time, and may still become stronger.
  */
 const beginStatement = {
   name: 'begin_pending_sign_in',
@@ -211,7 +211,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
       return found?.expiresAt ?? null;
     },
 
-    /** Stores the WebAuthn challenge that was given out, in place of an earlier one. */
+    /** Stores the WebAuthn challenge that was sent, in place of an earlier one. */
     async setWebauthnChallenge(id: string, challenge: string): Promise<void> {
       await db.statement(
         {
@@ -222,7 +222,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
       );
     },
 
-    /** Takes the WebAuthn challenge out, so that only one answer to it is accepted. Null if it was taken before. */
+    /** Removes and returns the WebAuthn challenge, so that only one answer to it is accepted. Null if it is gone. */
     async takeWebauthnChallenge(id: string, on: Pick<Db, 'statement'> = db): Promise<string | null> {
       const [taken] = await on.statement<{ challenge: string }>(
         {

@@ -6,7 +6,7 @@ import { type Acr, aal2, type FirstFactor } from '../sessions/first-factor.js';
 export interface SecondFactorResult {
   amr: string[];
   acr: Acr;
-  /** Null for a factor that the Environment does not take: it only lets the person add one that it takes. */
+  /** Null for a factor that the Environment does not accept: it only lets the person add one that it accepts. */
   secondFactorAt: Date | null;
   ownFactorAt: Date;
 }
@@ -29,7 +29,7 @@ interface Proved {
   kind: FactorKind;
   /** The factor's own (RFC 8176). */
   amr: readonly string[];
-  /** Whether the Environment takes this kind. */
+  /** Whether the Environment accepts this kind. */
   counts: boolean;
   now: Date;
 }

@@ -53,8 +53,8 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
 
     /**
      * The factor for a right code. It gets the code's id, so that it cannot be added twice.
-     * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.already_enrolled where the same code has just
-     *   made it
+     * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.already_enrolled if the same code has just
+     *   created it
      */
     async confirmEnrollment(scope: EnvironmentScope, tried: TriedFactorCode): Promise<NewFactor> {
       const typed = enrolling(tried);

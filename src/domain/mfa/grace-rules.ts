@@ -27,7 +27,7 @@ interface Begin {
   anew?: boolean;
 }
 
-/** When a policy gives less time, everybody keeps at least a day: they have to be told first. */
+/** If a policy shortens the time, everybody keeps at least a day, since they have to be notified first. */
 const leastNotice = inMs(1);
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", identity_id as "identityId", status, round,

@@ -95,7 +95,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
         const { status, expiresAt } = grace;
         if (status !== 'running') return { status, expiresAt: expiresAt.toISOString(), wakeAt: null };
         const at = now();
-        // This process is not told when an organization begins or stops to require MFA.
+        // This process gets no signal when an organization begins or ceases to require MFA.
         if (!(await isRequiredStill(tx, grace))) return endOf(tx, grace, { status: 'reset', reason: notRequired, at });
         if (expiresAt <= at) return endOf(tx, grace, { status: 'expired', reason: 'not_enrolled_in_time', at });
         const due = dueReminder(grace, reminders, at);

@@ -20,7 +20,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
       const grace = await tx.findOneBy(MfaGrace, { id, status: 'running' });
       if (!grace || grace.expiresAt <= now()) return null;
       const { identityId, environmentId } = grace;
-      // Somebody who is kept out of the Environment could not sign in to set one up.
+      // A deactivated member could not sign in to set one up.
       if (!(await tx.existsBy(EnvironmentMembership, { environmentId, identityId, isActive: true }))) return null;
       const { email, firstName } = await tx.findOneByOrFail(Identity, { id: identityId });
       return {

@@ -64,7 +64,7 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
     /**
      * Creates a new set at the request of a person who is signed in, and notifies them by mail. The caller has checked
      * their sign-in, and that they have a factor. Both are checked again after the ten slow hashes: without a factor,
-     * codes let nobody in.
+     * codes are not accepted.
      * @throws DomainError mfa.not_enrolled, auth.invalid_credentials, auth.reauthentication_required
      */
     async replace(person: OwnProofOf): Promise<string[]> {

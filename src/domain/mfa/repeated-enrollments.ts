@@ -27,9 +27,9 @@ const enrolledStatement = {
 };
 
 /**
- * Enrollment forms that are sent twice. The browser shows the answer to the second sending, which therefore needs the
+ * Enrollment forms that are sent twice. The browser shows the response to the second one, which therefore needs the
  * recovery codes as well (docs/decisions/0013). Only slow hashes of them are stored, so the codes are derived from what
- * the form itself brings.
+ * the form itself contains.
  */
 export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: RepeatedEnrollmentsDeps) {
   /**

@@ -12,7 +12,7 @@ export type EnrollableKind = MfaFactorType;
 export interface MfaStanding {
   allowed: FactorKind[];
   enrolled: EnrollableKind[] | null;
-  /** Whether any are left. Without a factor they let nobody in (`choicesAfter`). */
+  /** Whether any are left. Without a factor they are not accepted (`choicesAfter`). */
   hasRecoveryCodes: boolean;
   isVerified: boolean;
   /** Whether this is a test Environment and the person is in a production one as well. */
@@ -55,7 +55,7 @@ export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promi
   return (await tx.query<MfaStanding[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
 }
 
-/** Whether enrolling a factor now brings recovery codes: the first one does, where the Environment takes them. */
+/** Whether a factor enrolled now comes with recovery codes: the first one does, if the Environment accepts them. */
 export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<MfaStanding, 'allowed' | 'enrolled'>): boolean =>
   enrolled === null && allowed.includes('recovery_code');
 

@@ -142,9 +142,9 @@ export function createCeremonies(baseUrl: string) {
       }),
 
     /**
-     * The factor that the answer to a challenge makes, which the caller has spent.
-     * @param label what the person calls it; what it is, where they say nothing
-     * @throws DomainError mfa.code_invalid for every reason to refuse it
+     * Returns the factor of an answer to a challenge that the caller has spent.
+     * @param label the person's name for it; without one, its kind
+     * @throws DomainError mfa.code_invalid if it is refused, whatever the reason
      */
     async verifyEnrollment({ challenge, sent, label }: EnrollmentAnswer): Promise<VerifiedAttestation> {
       const read = readRegistrationResponse(sent);
@@ -189,7 +189,7 @@ export function createCeremonies(baseUrl: string) {
           credential: {
             id: response.id,
             publicKey: new Uint8Array(stored.publicKey as Buffer),
-            counter: 0, // it is compared where it is stored
+            counter: 0, // the statement that stores it compares it
           },
         });
         // §7.2 step 19: whether a key can be copied is decided when it is made.

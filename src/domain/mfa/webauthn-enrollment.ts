@@ -21,7 +21,7 @@ interface Held {
 /** A token as it was sent, opened. */
 export interface EnrollmentToken {
   token: string;
-  /** The challenge that was given out with it; null for the sign-in's own, with which nothing was given out. */
+  /** The challenge that was issued with it; null for the sign-in's own, which was not issued separately. */
   challenge: string | null;
 }
 
@@ -33,8 +33,9 @@ export interface WebauthnEnrollmentsDeps {
 }
 
 /**
- * Enrollment of a passkey or security key in the middle of a sign-in. Each set of options has a token of its own, which seals
- * the sign-in's and names the challenge; only the last one works. The page's own token stays good for other factors.
+ * Enrollment of a passkey or security key in the middle of a sign-in. Each set of options has a token of its own, which
+ * seals the sign-in's and names the challenge; only the last one works. The page's own token stays good for other
+ * factors.
  */
 export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, now }: WebauthnEnrollmentsDeps) {
   return {
@@ -59,7 +60,8 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
 
     /**
      * The factor that an answer makes. Its challenge is spent by that, whatever comes of it.
-     * @throws DomainError mfa.enrollment_expired for a challenge that was used, or is not the last one; mfa.code_invalid
+     * @throws DomainError mfa.enrollment_expired for a challenge that was used, or is not the last one;
+     *   mfa.code_invalid
      */
     async verify(
       pending: OpenSignIn,
@@ -72,7 +74,7 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
       return webauthn.verifyEnrollment({ challenge, sent, label });
     },
 
-    /** Has the same answer be taken once more: for want of capacity nothing was enrolled by it. */
+    /** Lets the same answer be accepted once more: for lack of capacity nothing was enrolled by it. */
     async giveBack(pending: OpenSignIn, challenge: string | null): Promise<void> {
       if (challenge !== null) await pendingSignIns.setWebauthnChallenge(pending.id, challenge);
     },

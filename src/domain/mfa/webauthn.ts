@@ -25,7 +25,7 @@ const ofIdentityStatement = {
 select ${credentialColumns}, f.transports from mfa_factors f
 where f.account_id = $1 and f.identity_id = $2 and f.type = 'webauthn' order by f.enrolled_at, f.id`,
 };
-/** By its id, in an Account, where the person is an active member of the Environment. */
+/** Finds a credential by its id, in an Account, if the person is an active member of the Environment. */
 const ofMemberStatement = {
   name: 'webauthn_credential_of_member',
   text: `
@@ -52,7 +52,10 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     on.statement<StoredCredential & { transports: string[] | null }>(ofIdentityStatement, [accountId, identityId]);
 
   return {
-    /** Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the sign-in. */
+    /**
+     * Options for `navigator.credentials.get` with one of the person's keys; replaces an earlier challenge of the
+     * sign-in.
+     */
     async assertionOptions(
       pending: Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>,
     ): Promise<PublicKeyCredentialRequestOptionsJSON> {
@@ -63,10 +66,10 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     },
 
     /**
-     * Checks the answer to the last challenge of a sign-in, which is spent by that whatever comes of it.
-     * @param sent what the browser sent, unread
-     * @param on a transaction that it is part of, if of one: it has to be committed also where the answer is refused
-     * @returns null for every reason to refuse it
+     * Checks the answer to the last challenge of a sign-in, and spends the challenge whatever the result.
+     * @param sent what the browser sent, not validated yet
+     * @param on the transaction that the check is part of, if any; it has to be committed even if the answer is refused
+     * @returns null if the answer is refused, whatever the reason
      */
     async verifyAssertion(
       pending: Pick<OpenSignIn, 'id' | 'accountId' | 'applicationId' | 'environmentId' | 'identityId'>,
@@ -88,8 +91,9 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     passkeyOptions: (): Promise<PublicKeyCredentialRequestOptionsJSON> => ceremonies.requestOptions([], 'required'),
 
     /**
-     * Whose passkey answered a challenge that the caller has spent, with its user verified, where that person is an active
-     * member of the Environment. Null for every reason to refuse it; `identityId` tells whose it was where that is known.
+     * Returns whose passkey answered a challenge that the caller has spent, with its user verified, if that person is
+     * an active member of the Environment. Null if it is refused, whatever the reason; `identityId` is its owner, if
+     * known.
      */
     async verifyPasskey(
       scope: EnvironmentScope,
@@ -108,7 +112,10 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
       return { identityId: stored.identityId, verified };
     },
 
-    /** Options for `navigator.credentials.create`; the caller keeps their challenge. Keys that the person has are excluded. */
+    /**
+     * Options for `navigator.credentials.create`; the caller keeps their challenge. Keys that the person has are
+     * excluded.
+     */
     enrollmentOptions: async ({
       accountId,
       identityId,

@@ -35,7 +35,7 @@ export interface AccessTokens {
 }
 
 /**
- * The token's own claims are trusted for what cannot change. Whether it still counts is asked of the database, in one
+ * The token's own claims are trusted for what cannot change. The database decides whether it is still valid, in one
  * statement for all tokens that are presented at the same time. Each `offset 0` keeps the join in this order, one row
  * to one row by key.
  */

@@ -4,8 +4,8 @@ export interface AskedLevel {
   /** Whether only `urn:gatehouse:aal2` will do. */
   requiresAal2: boolean;
   /**
-   * Whether `urn:gatehouse:aal1` is accepted too, and named second: people with a factor are asked for it, and nobody
-   * has to enroll one.
+   * Whether `urn:gatehouse:aal1` is accepted too, as the second choice: people with a factor have to show it, and
+   * nobody has to enroll one.
    */
   prefersAal2: boolean;
 }

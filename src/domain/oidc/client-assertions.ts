@@ -22,7 +22,7 @@ export interface ClientAssertions {
   /** The client that an assertion claims to be of; not to be believed before `assertValid`. */
   subjectOf(assertion: string): string | null;
   /**
-   * @throws OAuthError invalid_client; DomainError service.unavailable where the client's keys cannot be read for the
+   * @throws OAuthError invalid_client; DomainError service.unavailable if the client's keys cannot be read for the
    *   moment
    */
   assertValid(client: Client, assertion: string): Promise<void>;

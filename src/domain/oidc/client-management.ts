@@ -31,7 +31,7 @@ export interface ClientManagement {
   list(scope: EnvironmentScope, page: ClientPage): Promise<Page<OAuthClient>>;
   /** @throws DomainError oauth_client.not_found */
   get(scope: EnvironmentScope, id: string): Promise<OAuthClient>;
-  /** The secret, where the client has one, is answered here and never again. @throws DomainError validation.failed */
+  /** Returns the secret, if the client has one; it is never shown again. @throws DomainError validation.failed */
   create(scope: EnvironmentScope, input: NewClient): Promise<{ client: OAuthClient; secret: string | null }>;
   update(
     scope: EnvironmentScope,
@@ -41,8 +41,8 @@ export interface ClientManagement {
   /** A new secret; the old one ends at once. @throws DomainError validation.failed for a client without one. */
   rotateSecret(scope: EnvironmentScope, id: string): Promise<{ client: OAuthClient; secret: string }>;
   /**
-   * Its grants and tokens end with it, since every check of one looks for its client. They are deleted in batches
-   * (docs/decisions/0042).
+   * Deletes a client. Its grants and tokens end with it, since every check of one looks up its client. They are deleted
+   * in batches (docs/decisions/0042).
    */
   remove(scope: EnvironmentScope, id: string): Promise<void>;
 }

@@ -86,8 +86,8 @@ const alive = (presented: string, oauthClientId: string) => `
 const columns = `${grantColumns}, ${subjectColumns}`;
 
 /**
- * A client with a grant of no scope may repeat what it once asked for, and gets nothing; for other grants, a token
- * without a scope would be useless.
+ * SQL: a client with a grant of no scope may repeat its request, and gets no scope; for other grants, a token without a
+ * scope would be useless.
  */
 const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
 

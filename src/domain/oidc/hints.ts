@@ -12,8 +12,7 @@ export interface Hint {
   sessionId: string | null;
   /**
    * Whether our signature was verified. The key may be gone, since clients keep an ID token for longer than we keep
-   * keys, or a leaked key was taken away. Then the hint only narrows down who is meant, as `login_hint` does, and
-   * allows nothing.
+   * keys, or a leaked key was removed. Then the hint only suggests a person, as `login_hint` does, and allows nothing.
    */
   isProven: boolean;
 }

@@ -42,7 +42,7 @@ ${given.map((table) => `  and (select true from ${table} where ${ofClient} order
 };
 
 /**
- * Deletes a batch of what deleted clients have given out, of one table at a time.
+ * Deletes a batch of what was issued to deleted clients, of one table at a time.
  * @param place where the batch before ended; null begins
  * @returns where this one ended; null when all clients are done
  */

@@ -3,7 +3,7 @@ import { firstFactorOf } from '../first-factor-of.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 import type { OfferedConnection, SignInPolicy } from './sign-in-policy.js';
 
-/** Why a person's organizations do not let them in, though they have proved who they are. */
+/** Why a person's organizations refuse a sign-in, although they have proved who they are. */
 export interface Barred {
   code: 'login.method_not_allowed' | 'sso_required';
   /** The remaining ways: allowed by all of the organizations, and switched on in the Environment. */

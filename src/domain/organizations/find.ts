@@ -29,7 +29,9 @@ const waiting = (at: string): string => `organization.pending_invite_count - (
   select count(*)::int from identity_invites invite where invite.organization_id = organization.id
     and invite.account_id = organization.account_id and invite.status = 'pending' and invite.expires_at <= ${at})`;
 
-/** The organizations that are seen. If that is all of them, their total is kept; otherwise they are counted. */
+/**
+ * Lists the organizations that the caller sees. For all of them a counter has the total; otherwise they are counted.
+ */
 export function listOrganizations(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
@@ -77,7 +79,7 @@ export async function findOrganization(
   return { ...node, memberCount: organization.memberCount };
 }
 
-/** The counts of an organization whose node was read already. @throws DomainError organization.not_found */
+/** Adds its counts to an organization whose node was read already. @throws DomainError organization.not_found */
 export async function withCounts(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -49,9 +49,9 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
 }
 
 /**
- * Somebody's links by an organization's provider end with their membership (docs/decisions/0038): otherwise the
- * provider could be them again by adding them, whatever they have become elsewhere. Done when they join, so that links
- * of people who left earlier are removed, too.
+ * Removes a person's links by an organization's provider, which end with their membership (docs/decisions/0038):
+ * otherwise the provider could sign in as them again by adding them, whatever rights they have elsewhere. Done when
+ * they join, so that links of people who left earlier are removed, too.
  */
 async function forgetLinks(
   tx: EntityManager,

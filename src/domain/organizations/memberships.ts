@@ -38,8 +38,8 @@ function wentMeanwhile(error: unknown): never {
 }
 
 /**
- * Members of an organization, with their roles at its node. Giving roles takes `rbac.assign_roles` there and everything
- * that the roles hold; removing them takes `rbac.assign_roles`, as everywhere.
+ * Members of an organization, with their roles at its node. To grant roles requires `rbac.assign_roles` there and
+ * everything that the roles hold; to remove them requires `rbac.assign_roles`, as everywhere.
  */
 export function createMemberships({ db, assignments, endInvitations, now }: MembershipsDeps) {
   return {
@@ -88,7 +88,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
 
     /**
      * Ends a membership, and with it the roles at the organization's node and below it; but not within an organization
-     * further down of which they are a member, too. Earlier invitations let nobody back in.
+     * further down of which they are a member, too. Earlier invitations become invalid.
      * @throws DomainError organization.not_found, organization.member_not_found
      */
     remove: (scope: EnvironmentScope, member: MemberOf): Promise<void> =>

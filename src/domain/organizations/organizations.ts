@@ -41,8 +41,8 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, async (tx) => withCounts(tx, scope, await findOrganization(tx, scope, id), now())),
 
     /**
-     * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
-     *   organization.slug_taken, validation.failed
+     * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed,
+     *   nodes.too_deep, organization.slug_taken, validation.failed
      */
     create: (scope: EnvironmentScope, input: NewOrganization): Promise<OrganizationNode> =>
       db
@@ -76,7 +76,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
         }),
 
     /**
-     * With `cascade` everything below it goes too.
+     * Deletes an organization; with `cascade` also everything below it.
      * @throws DomainError organization.not_found, nodes.has_children, version.conflict
      */
     async remove(scope: EnvironmentScope, id: string, { version, cascade }: NodeRemoval): Promise<void> {

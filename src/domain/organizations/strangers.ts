@@ -5,7 +5,7 @@ import { readingPeople, tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 
-/** What managing an organization takes, at its node. */
+/** What a caller needs at an organization's node to manage it. */
 export const managing = {
   permissions: ['hierarchy.manage', 'svc:organization.manage'],
   capability: 'env_organizations.manage',

@@ -22,7 +22,7 @@ export const longestTyped = 1024;
 /**
  * Unicode can write one password in several ways, and keyboards differ in which they send. A text that is longer than
  * any password is left as it is: ordering combining marks takes time that grows with the square of their number, and
- * nobody else is answered meanwhile.
+ * blocks the process.
  */
 export const normalized = (password: string): string =>
   password.length > longestTyped ? password : password.normalize('NFKC');
@@ -65,9 +65,9 @@ const longestWait = seconds(15);
 
 /**
  * Computes hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed
- * in the same thread pool. Imported hashes take half of the turns at most: an Account that imports the most expensive
- * hashes that are allowed, and signs in with them, holds up nobody with a hash of ours, and other Accounts' imported
- * ones only for as long as one of its own takes.
+ * in the same thread pool. Imported hashes get half of the turns at most: an Account that imports the most expensive
+ * hashes that are allowed, and signs in with them, delays nobody with a hash of ours, and other Accounts' imported ones
+ * only for as long as one of its own takes.
  */
 export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
   const line = {

@@ -35,8 +35,8 @@ const scryptDigest = ({ logN, blockSize: r, parallelism: p, salt, digest }: Scry
   });
 
 /**
- * bcrypt reads 72 bytes at most, so the rest of a longer password is ignored, as where the hash comes from. Its
- * implementations disagree about passwords with a NUL byte, where many stop: none of them matches here.
+ * bcrypt reads 72 bytes at most, so the rest of a longer password is ignored, as by the service that computed the hash.
+ * Its implementations disagree about passwords with a NUL byte, where many stop: none of them matches here.
  */
 async function matchesBcrypt({ text: hash }: BcryptHash, text: string): Promise<boolean> {
   const isSame = await bcrypt.compare(text, hash);

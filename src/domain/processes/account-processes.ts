@@ -50,8 +50,8 @@ export interface AccountProcessesDeps extends KindsDeps {
 export type AccountProcesses = ReturnType<typeof createAccountProcesses>;
 
 /**
- * "Where is it?": everything in an Account that is waiting, and what support can do about it. Answered from the rows,
- * so it works while Temporal is away. Only the system's scope sees rows of mails, so all queries here run in it, and
+ * "Where is it?": everything in an Account that is waiting, and what support can do about it. It is read from the rows,
+ * so it works while Temporal is down. Only the system's scope sees rows of mails, so all queries here run in it, and
  * filter by Account themselves.
  */
 export function createAccountProcesses(deps: AccountProcessesDeps) {

@@ -7,7 +7,7 @@ export interface WaitingProcesses {
   kind: string;
   state: string;
   count: number;
-  /** How many of them were due more than five minutes ago: no workflow has let time pass over them. */
+  /** How many of them were due more than five minutes ago: no workflow has handled them in time. */
   overdue: number;
 }
 

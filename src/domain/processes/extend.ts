@@ -15,8 +15,8 @@ export type Extension = { expiresInMs: number } | { until: Date };
 const longest = days(30);
 
 /**
- * Gives an invite a later deadline; its link stays valid. That prolongs an offer of rights, so it takes the same rights
- * as resending it.
+ * Gives an invite a later deadline; its link stays valid. That prolongs an offer of rights, so it requires the same
+ * rights as resending it.
  * @returns the new deadline
  * @throws DomainError validation.failed, account.capability_required, member.owner_required,
  *   administrator_role.cannot_grant, administrator_invite.role_deleted

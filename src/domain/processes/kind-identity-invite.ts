@@ -5,7 +5,7 @@ import { identityInviteInput } from '../identity-invites/process.js';
 import { invitesOf } from './any-invite.js';
 import type { Kind } from './kind.js';
 
-/** Invites of end users, including those to organizations. They are resent where they were made. */
+/** Invites of end users, including those to organizations. They are resent where they were created. */
 export const identityInviteKind: Kind = {
   ...invitesOf({
     table: 'identity_invites',

@@ -34,8 +34,7 @@ from (select *, status in ('running', 'cancelled') and expires_at <= $2 as is_ov
   async retry(tx, row) {
     const again = { status: 'running', endedReason: null, endedAt: null } as const;
     await tx.update(MfaGrace, { id: row.id, status: 'cancelled' }, again);
-    // Whatever the signal is called, the workflow looks at the row; this one also starts a run if the last one has
-    // ended.
+    // The workflow reads the row, whatever the signal's name; this one also starts a run if the last one has ended.
     await startLater(tx, 'mfaGrace', { ...inputOf(row), news: 'reset' });
   },
 });

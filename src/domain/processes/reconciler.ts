@@ -43,9 +43,9 @@ const atOnce = 20;
 export type Reconciler = ReturnType<typeof createReconciler>;
 
 /**
- * Workflow code cannot notice that it was terminated, or that its server has lost its memory. So each waiting row is
- * compared with what is running, and gets its process back, which then looks at the row and closes it if its time is
- * over.
+ * Workflow code cannot notice that it was terminated, or that its server has lost its history. So each pending row is
+ * compared with what is running, and its process is started again if needed, which then reads the row and closes it if
+ * its time is over.
  */
 export function createReconciler({ db, now, kinds, processes, settledMs: oldEnough = settledMs }: ReconcilerDeps) {
   const names = Object.keys(kinds) as ProcessName[];

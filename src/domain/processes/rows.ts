@@ -27,7 +27,7 @@ export const kindsIn = (
     return isAsked ? [one] : [];
   });
 
-/** Without rows of an Environment that is being deleted: they go with it. */
+/** SQL: excludes rows of an Environment that is being deleted, since they are deleted with it. */
 export const standsIn = (environmentId: string) =>
   `not exists (select from environments e where e.id = ${environmentId} and e.account_id is null)`;
 

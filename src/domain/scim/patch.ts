@@ -135,7 +135,7 @@ function changedValue(
 /** Whether a value still refers to the same thing, such as the same manager. */
 const isSameOne = (told: Resource, current: Resource): boolean => !('value' in told) || told.value === current.value;
 
-/** Nothing else is known of another one yet; without one there is nothing to say. */
+/** Of another value nothing else is known yet; without one there is nothing to return. */
 const ofWhomItIs = (object: Resource, current: Resource | undefined): Resource | undefined =>
   isUnsaid(object) ? undefined : isSameOne(object, current ?? {}) ? object : { value: object.value };
 

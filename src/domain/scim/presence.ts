@@ -96,7 +96,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
       await settleRoles(tx, directory, [row.id], now());
     },
 
-    /** Ends the provisioning of a person, and their membership in the Environment if the directory has made it. */
+    /** Ends the provisioning of a person, and their membership in the Environment if the directory has created it. */
     async end(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
       const { scope, organizationId } = directory;
       const goes = organizationId === null || (await isItsToEnd(tx, directory, row));
@@ -111,7 +111,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 }
 
 /**
- * Whether an organization's directory has made the membership in the Environment, and nobody else depends on it by now.
+ * Whether an organization's directory has created the membership in the Environment, and nobody else depends on it now.
  */
 const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
   row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));

@@ -27,9 +27,9 @@ export const isOfAnother = async (tx: EntityManager, directory: Directory, { ema
   (await holderOf(tx, directory, email)) === 'another';
 
 /**
- * Checks that a directory may write the profile. It is shared by all organizations, so only the directory that has the
- * person to itself may write it; and by all Environments, so a directory of a test Environment may only if its owner
- * has the domain, where the person is in production (docs/decisions/0077).
+ * Checks that a directory may write the profile. All organizations share it, so only the directory that has the person
+ * to itself may write it; and so do all Environments, so if the person is in production, a directory of a test
+ * Environment may only write it if its owner has the domain (docs/decisions/0077).
  * @throws ScimRefused forbidden
  */
 export async function assertMayRename(tx: EntityManager, directory: Directory, person: Person): Promise<void> {

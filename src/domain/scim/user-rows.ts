@@ -15,7 +15,7 @@ export interface UserRow {
   /** Member of the Environment, and of the organization if the directory is an organization's. */
   isActive: boolean;
   isLetIn: boolean;
-  /** The organization whose directory kept them out before it stopped provisioning them. */
+  /** The organization whose directory had deactivated them before it stopped provisioning them. */
   keptOutBy: string | null;
   isMember: boolean;
   createdAt: Date;

@@ -7,8 +7,8 @@ const withSessions = `select distinct identity_id as id from sessions
 where account_id = $1 and environment_id = $2 and identity_id = any ($3) and revoked_at is null`;
 
 /**
- * Ends what new members, or members who are let in again, may have in the Environment from before: a sign-in that was
- * under way while they were removed or deactivated may have completed after that, and must not come alive again. In the
+ * Ends what new or reactivated members may still have in the Environment from before: a sign-in that was under way
+ * while they were removed or deactivated may have completed after that, and must not become valid again. In the
  * caller's transaction.
  */
 export async function endSessionsFromBefore(

@@ -16,8 +16,8 @@ export interface HeldSession {
   ownFactorAt: Date | null;
 }
 
-// A session whose time is over may live on by its refresh tokens. The caller knows that it is alive, so here only its
-// explicit end counts.
+// A session whose time is over may stay alive by its refresh tokens. The caller knows that it is alive, so only an
+// explicit end matters here.
 const statement = `
 select amr, acr, sso_connection_id as "ssoConnectionId", own_factor_at as "ownFactorAt" from sessions
 where account_id = $1 and environment_id = $2 and identity_id = $3 and id = $4 and revoked_at is null for share`;

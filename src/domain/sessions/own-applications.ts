@@ -66,9 +66,9 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
 }
 
 /**
- * Ends what an application was given for an Identity, and withdraws the consent: in the caller's transaction, in the
+ * Ends what an application was granted for an Identity, and withdraws the consent: in the caller's transaction, in the
  * Environment of `scope`.
- * @param by whose doing it is
+ * @param by the actor
  * @throws DomainError application.not_found
  */
 export async function endAccess(

@@ -11,9 +11,9 @@ import type { HostedSession } from './sessions.js';
 export const proofLife = minutes(10);
 
 /**
- * By how much a requested new sign-in has to be newer: an identity provider that has just asked its person says so by a
- * clock that may be a minute behind, and its answer still has to count as new here. Otherwise people would be sent back
- * and forth.
+ * By how much a requested new sign-in has to be newer: an identity provider states the time of a new sign-in by a clock
+ * that may be a minute behind, and its response still has to count as new here. Otherwise people would be sent back and
+ * forth.
  */
 const onTheWay = minutes(2);
 

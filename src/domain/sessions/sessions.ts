@@ -37,7 +37,7 @@ export interface SignIn {
   identityId: string;
   amr: string[];
   acr: string;
-  /** When the person came in by the first factor; by default now, unless a second one was asked for in between. */
+  /** When the person proved the first factor; by default now, for a sign-in without a second one in between. */
   authenticatedAt?: Date;
   /** When the identity provider asked the person, if it was proved there. */
   authTime?: Date | null;

@@ -50,8 +50,8 @@ export async function admitAdministrator(
 }
 
 /**
- * Members stay as they are, an invited person joins as invited, and others become Viewers if the connection provisions;
- * null if nobody is let in.
+ * Leaves members as they are, adds an invited person as invited, and others as Viewers if the connection provisions;
+ * returns null if the person is refused.
  */
 async function settle(tx: EntityManager, admitting: Admitting): Promise<string | null> {
   const { connection, email, user, now } = admitting;

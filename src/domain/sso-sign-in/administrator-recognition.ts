@@ -14,7 +14,7 @@ import { assertedAddress } from './asserted-address.js';
 import { hasOtherSubject } from './other-subject.js';
 import type { PersonRefusal } from './recognition.js';
 
-/** The person of an assertion by an Account's own provider; whether they are let in is not decided yet. */
+/** The person of an assertion by an Account's own provider, before the decision whether they may sign in. */
 export type RecognizedAdministrator =
   | { refusal: PersonRefusal }
   | {

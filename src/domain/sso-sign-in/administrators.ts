@@ -59,7 +59,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const { userId, linkId } = admitted;
         return { userId, ssoSessionId: await sessions.keep(tx, connection, { assertion, linkId }) };
       });
-    // Another request may create, link or let in the same person at this moment; trying again finds them.
+    // Another request may have just created, linked or admitted the same person; a second try finds them.
     const found = await admit().catch((error: unknown) => {
       if (!races.some((constraint) => violates(error, constraint))) throw error;
       return admit();
@@ -85,9 +85,9 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
       db.transaction('system', (tx) => adminConnectionByAddress(tx, addressTyped(email))),
 
     /**
-     * The provider that has answered a request, in the transaction that completes it: the connection's provider cannot
-     * be changed until its end.
-     * @returns null where the connection is gone
+     * Returns the provider of a request's response, in the transaction that completes it; until its end the
+     * connection's provider cannot be changed.
+     * @returns null if the connection was deleted
      */
     providerOf: (
       tx: EntityManager,
@@ -125,7 +125,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
 
 export type AdministratorSso = ReturnType<typeof createAdministratorSso>;
 
-/** Whether the sign-in was begun to count for a change of factors. */
+/** Whether the sign-in was begun to allow a change of factors. */
 const isAnew = ({ prompt }: AnsweredSsoRequest['parameters']): boolean => prompt === 'login';
 
 const races = ['users_email', 'sso_links_subject', 'memberships_one_per_user'];

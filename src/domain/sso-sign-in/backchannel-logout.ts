@@ -25,9 +25,9 @@ const remembered = hours(1);
  */
 export function createBackchannelLogout({ db, protocol, requests, now }: BackchannelLogoutDeps) {
   /**
-   * Ends what began in the provider's session that is over. The token is used up in the same transaction, so that it
-   * can be sent again if its answer was lost.
-   * @returns false where there is no such connection
+   * Ends what began in the provider's session that is over. The token is used up in the same transaction, so that the
+   * provider can send it again if that fails.
+   * @returns false if there is no such connection
    * @throws SsoRefused
    */
   return async (connectionId: string, logoutToken: string): Promise<boolean> => {

@@ -40,8 +40,8 @@ export interface UnaskedDeps {
 /** Unsolicited responses of providers, as from a tile in their portal (SAML 2.0 Profiles §4.1.5). */
 export function createIdpInitiatedSignIn({ db, protocol, requests, now }: UnaskedDeps) {
   /**
-   * Returns where to send a person whom no client has sent: an administrator to the Portal; everybody else to the
-   * application if it can start a sign-in itself, or to their own account.
+   * Returns parameters that say where to send a person whom no client has sent: none for an administrator; for
+   * everybody else the application, if it can start a sign-in itself, or their own account.
    */
   async function parametersFor(
     tx: EntityManager,
@@ -78,7 +78,7 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
     return { requestId: id, deliverer: null, browser: { value: browser, expiresAt: after(now(), rememberedFor) } };
   }
 
-  /** Only recorded if the provider itself has said it: anybody can post an answer. */
+  /** Only recorded for the provider's own response: anybody can post one. */
   async function told(connection: SsoConnection, { code: reason }: SsoRefused): Promise<void> {
     if (connection.scope === 'admin') return;
     const { id: connectionId, accountId, environmentId } = connection;

@@ -132,7 +132,7 @@ async function followMapping(tx: EntityManager, identityId: string, { identity }
   const news = Object.entries(mappedProfile(assertion, connection)).filter(
     ([field, value]) => identity[field as keyof AssertedProfile] !== value,
   );
-  // A test Environment's provider lets its people in, but has no say over production (docs/decisions/0077).
+  // A test Environment's provider signs its people in, but decides nothing about production (docs/decisions/0077).
   if (news.length === 0 || (await isInProduction(dbWithin(tx), scope, identityId))) return;
   const profile = await free(tx, identityId, Object.fromEntries(news), scope);
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);

@@ -14,7 +14,7 @@ const ofMapping = {
   external_id: 'externalId',
 } as const satisfies Record<string, keyof AssertedProfile>;
 
-/** The usual names, where the mapping has none: those of OpenID Connect (Core §5.1), LDAP, Entra ID and AD FS. */
+/** The default names, if the mapping has none: those of OpenID Connect (Core §5.1), LDAP, Entra ID and AD FS. */
 const usual = {
   firstName: [
     'given_name',
@@ -64,7 +64,7 @@ type Mapping = Pick<SsoConnection, 'attributeMapping'>;
 
 const longest = { firstName: 200, lastName: 200, avatarUrl: 2048, externalId: 255 } as const;
 
-/** The value, if the API would accept it; otherwise it is left out, and keeps nobody from signing in. */
+/** Returns the value, if the API would accept it; otherwise it is left out, without a refusal of the sign-in. */
 function usable(field: keyof AssertedProfile, said: string | undefined): string | null {
   const text = said?.trim() ?? '';
   if (!isVisible(text) || text.length > longest[field] || !isOnOneLine(text) || !isStorable(text)) return null;

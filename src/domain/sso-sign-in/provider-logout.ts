@@ -13,7 +13,7 @@ import { endSessions } from '../sessions/own-sessions.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { SsoRequests } from './requests.js';
 
-/** The sessions at a provider that have ended, and whose they were. */
+/** The sessions at a provider that have ended, and their person. */
 export interface EndedAtProvider {
   /** Null: the person with the named sessions. */
   subject: string | null;

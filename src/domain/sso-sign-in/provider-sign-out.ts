@@ -86,7 +86,7 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
    */
   const taken = (row: Row, id: string, state: string) =>
     db.transaction('system', async (tx) => {
-      const [, turns] = await tx.query<[unknown, number]>(takeText, [row.id, id]); // of two visits at once, one takes it
+      const [, turns] = await tx.query<[unknown, number]>(takeText, [row.id, id]); // one of two visits takes it
       if (turns === 0) return 'elsewhere';
       const lock = { mode: 'pessimistic_write' } as const;
       const session = await tx.findOne(SsoSession, { where: { id, endedAt: IsNull() }, lock });
@@ -161,8 +161,8 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
           }),
 
     /**
-     * Uses the link, once, by the browser that comes first. If the same browser comes again, it is sent to where it was
-     * going.
+     * Uses the link, once, for the browser that comes first. If the same browser comes again, it is sent to its final
+     * destination.
      * @param cookie of the browser, if it has one already: tabs share it
      * @returns null for an unknown link, and for another browser
      */

@@ -34,8 +34,8 @@ export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>
 
 /**
  * Whether the sign-in at the provider is as recent as the connection and the request require (OpenID Connect Core
- * §3.1.2.1). The provider was told so by way of the browser, where the person can have removed it; so the time that it
- * states is what counts.
+ * §3.1.2.1). The browser carried this requirement to the provider, and the person can have removed it, so only the time
+ * that the provider states counts.
  */
 export function isRecentEnough(
   { authenticatedAt }: Pick<Assertion, 'authenticatedAt'>,

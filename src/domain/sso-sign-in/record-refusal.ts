@@ -4,11 +4,11 @@ import { type EventDetails, recordEvent } from '../events/record.js';
 interface Refused extends Pick<EventDetails, 'accountId' | 'environmentId' | 'applicationId'> {
   connectionId: string;
   reason: string;
-  /** `failure` for an answer that is refused; `denied` for a person who is not let in. */
+  /** `failure` for a response that is refused; `denied` for a person who is. */
   outcome: 'failure' | 'denied';
 }
 
-/** Records that an end user was not let in after the answer of a connection's provider. @returns the event's id */
+/** Records that an end user was refused after the response of a connection's provider. @returns the event's id */
 export const recordSsoRefusal = (
   tx: EntityManager,
   { accountId, environmentId, applicationId, connectionId, reason, outcome }: Refused,

@@ -79,8 +79,8 @@ interface KnownCode extends KeptCode {
 }
 
 /**
- * Recovery codes of an organization whose provider is down: a member who has proved who they are in another way passes
- * with a code as if its connection had let them in, for the one session that begins by it.
+ * Recovery codes of an organization whose provider is down: a member who has proved who they are in another way signs
+ * in with a code as if by its connection, for the one session that begins by it.
  */
 export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: SsoRecoveryDeps) {
   const hashes = createRecoveryCodeHashes(passwords);
@@ -149,7 +149,7 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
             await recordEvent(tx, 'auth.sso_recovery_code_used', { ...event, metadata });
             return row;
           }
-          if (form && (await isSpent(dbWithin(tx), form, at))) return found; // told of already
+          if (form && (await isSpent(dbWithin(tx), form, at))) return found; // recorded already
           const metadata = { method, reason: 'sso_recovery_code_wrong' };
           await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
           return null;

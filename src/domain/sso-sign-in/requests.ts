@@ -32,7 +32,7 @@ export interface NewSsoRequest {
   parameters: Record<string, string>;
 }
 
-/** A request whose answer has just come, for the first time. */
+/** A request whose response has just arrived, for the first time. */
 export interface TakenSsoRequest {
   id: string;
   accountId: string;
@@ -44,7 +44,7 @@ export interface TakenSsoRequest {
   createdAt: Date;
 }
 
-/** A request whose browser has come back for the answer. */
+/** A request whose browser has come back for the result. */
 export type AnsweredSsoRequest = Omit<TakenSsoRequest, 'secrets'> & {
   /** The Application of its Environment; null for administrators. */
   applicationId: string | null;

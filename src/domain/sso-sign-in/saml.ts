@@ -20,7 +20,7 @@ export interface SamlSsoDeps {
 
 /** Processes a provider's messages (SAML 2.0 Profiles §4.1 and §4.4). */
 export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDeps) {
-  // In the `system` scope, since the Account is not known yet; the id is in the URLs that providers have.
+  // Providers' URLs contain only the connection's id, so its Account is not known before.
   const find = async (id: string) => {
     const found = await readAnyConnection(db, id);
     return found?.type === 'saml' ? found : null;
@@ -30,8 +30,8 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
 
   return {
     /**
-     * What the provider imports about us, in XML; null where there is no such connection.
-     * @throws SsoRefused where it was deleted meanwhile
+     * Returns our metadata for the provider, in XML; null if there is no such connection.
+     * @throws SsoRefused if it was deleted meanwhile
      */
     async metadata(connectionId: string, wanted: MetadataWanted): Promise<string | null> {
       const connection = await find(connectionId);
@@ -39,9 +39,10 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
     },
 
     /**
-     * Takes a provider's response, once.
-     * @returns null where it answers a request that nobody remembers, or the connection is none
-     * @throws SsoRefused for one that nobody asked for and that is not taken; one that was asked for keeps its refusal
+     * Accepts a provider's response, once.
+     * @returns null if it answers a request that is no longer known, or there is no such connection
+     * @throws SsoRefused for an unsolicited one that is refused; the refusal of a solicited one is stored with its
+     *   request
      */
     async answer(response: PostedResponse): Promise<AnsweredResponse | null> {
       const { connectionId, samlResponse, relayState } = response;
@@ -57,9 +58,8 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
     },
 
     /**
-     * Ends what began with the provider's session that it says is over.
-     * @returns where the browser takes our answer, or null where the provider wants none; undefined without such a
-     *   connection
+     * Ends what began with the session that the provider reports as over.
+     * @returns the URL for our response, or null if the provider has none; undefined without such a connection
      * @throws SsoRefused
      */
     async logOut(

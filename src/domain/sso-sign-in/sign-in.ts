@@ -199,8 +199,8 @@ const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean
   type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
 
 /**
- * Whether an answer may have expired because the person kept it until it was old. A wrong clock, in contrast, shows
- * with everybody who comes back.
+ * Whether a response may have expired because the person held it back. A wrong clock, in contrast, affects everybody
+ * who comes back.
  */
 const mayBeTheirs = ({ createdAt }: TakenSsoRequest, now: Date): boolean => after(createdAt, minutes(1)) < now;
 
@@ -218,8 +218,8 @@ const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
 ]);
 
 /**
- * Whether nobody has signed in by a connection for so long that switching it off takes nothing from anybody: a
- * provider's changed key or settings are noticed, and nobody can lock out a customer's people.
+ * Whether nobody has signed in by a connection for so long that disabling it harms nobody: this detects a provider's
+ * changed key or settings, and nobody can lock out a customer's people.
  */
 const isIdle = ({ lastLoginAt }: SsoConnection, quietMs: number, now: Date): boolean =>
   lastLoginAt === null || after(lastLoginAt, quietMs) <= now;
