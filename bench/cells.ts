@@ -9,11 +9,11 @@ export interface Cell extends Measurement {
   workload: string;
   processes: number;
   concurrency: number;
-  /** Of the largest api process, after the load; null off Linux. */
+  /** Memory of the largest api process after the load; null if not on Linux. */
   rssMb: number | null;
 }
 
-/** As legends name it: api processes and connections. */
+/** Returns the label of a load in legends: api processes and connections. */
 export const loadOf = ({ processes, concurrency }: Pick<Cell, 'processes' | 'concurrency'>): string =>
   `${processes}, ${String(concurrency).padStart(2)}`;
 
@@ -36,7 +36,7 @@ export interface CellSurroundings {
   postgresPid: number;
 }
 
-/** Measures one cell; its workers are dealt to the servers in turn. */
+/** Measures one cell; its workers are assigned to the servers in turn. */
 export async function measureCell(
   workload: Workload,
   { servers, concurrency, warmMs, measuredMs }: CellPlan,

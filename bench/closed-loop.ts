@@ -1,7 +1,7 @@
 import { cpuMs, machineCpuMs, treeCpuMs } from './cpu.js';
 import { percentile } from './percentile.js';
 
-/** One measured operation: one or more requests, each answer checked. */
+/** One measured operation: one or more requests whose answers are all checked. */
 export type Operation = () => Promise<void>;
 
 export interface Load {
@@ -12,7 +12,7 @@ export interface Load {
   worker(index: number): Promise<{ run: Operation; close(): Promise<void> }>;
 }
 
-/** Whose CPU time is charged to an operation. */
+/** The processes whose CPU time is charged to an operation. */
 export interface Charged {
   server: readonly number[];
   postgres: number | null;
@@ -28,14 +28,14 @@ export interface Measurement {
   serverCpuMs: number | null;
   postgresCpuMs: number | null;
   clientCpuMs: number;
-  /** What others took of one core, in percent; a high figure spoils the cell. */
+  /** What unrelated processes used of one core, in percent; a high value invalidates the cell. */
   othersPercent: number | null;
 }
 
-/** More than this says enough; a broken service need not be asked for the whole time. */
+/** After so many errors a phase ends: a broken service need not be called for the whole time. */
 const mostErrors = 20;
 
-/** A closed loop: each worker asks again when it has its answer, so a slow server is not buried, only slow. */
+/** Runs a closed loop: each worker waits for its answer before the next request, so a slow server is not flooded. */
 export async function closedLoop(load: Load, charged: Charged): Promise<Measurement> {
   const workers = await Promise.all(Array.from({ length: load.concurrency }, (_, index) => load.worker(index)));
   const operations = workers.map(({ run }) => run);

@@ -8,7 +8,7 @@ export interface Answer {
   text: string;
 }
 
-/** One keep-alive connection with one request at a time, as each worker of a closed loop has. */
+/** One keep-alive connection with one request at a time; each worker of a closed loop has its own. */
 export interface Connection {
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   /** Posts a form. */
@@ -38,18 +38,18 @@ export function connect(origin: string): Connection {
 
 const formType = 'application/x-www-form-urlencoded';
 
-/** @throws Error that shows what came instead */
+/** Returns the answer if it has this status. @throws Error that shows the other answer */
 export function expectStatus(answer: Answer, status: number): Answer {
   if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text.slice(0, 200)}`);
   return answer;
 }
 
-/** @throws Error when the answer is not the status with a JSON object */
+/** Returns the answer's JSON. @throws Error if it has another status or is no JSON */
 export function jsonOf<T = Record<string, unknown>>(answer: Answer, status = 200): T {
   return JSON.parse(expectStatus(answer, status).text) as T;
 }
 
-/** @throws Error that says what was wrong with an answer's content */
+/** @throws Error that says what an answer lacks */
 export function expectContent(ok: unknown, what: string): asserts ok {
   if (!ok) throw new Error(`the answer lacks ${what}`);
 }

@@ -3,12 +3,12 @@ import { mergedCounts } from '../src/domain/housekeeping/statements.js';
 import { minutes } from '../src/platform/clock.js';
 import { openDb } from '../src/platform/database/open-db.js';
 
-/** As often as the Schedule `event-counting` has a worker do it. */
+/** The interval of the Schedule `event-counting` for workers. */
 const everyMs = minutes(5);
 
 /**
- * Has done between two cells what a worker does beside the api processes, of which there is none here: what nobody counts is counted by
- * those who ask for a total.
+ * Returns a function that does between two cells what a worker does in production, since none runs here: otherwise each
+ * request for a total would count the uncounted rows itself.
  */
 export function createCounting(databaseUrls: readonly string[]) {
   let at = -Infinity;

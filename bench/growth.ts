@@ -13,7 +13,7 @@ const headings = [
   'of bare',
 ];
 
-/** Each workload and load that was measured at both sizes. */
+/** Returns the pairs of cells with the same workload and load at both sizes. */
 const pairsIn = (cells: readonly Cell[]) =>
   cells
     .filter(({ workload }) => workload.endsWith('@small'))
@@ -22,7 +22,7 @@ const pairsIn = (cells: readonly Cell[]) =>
       return large ? [[small, large] as const] : [];
     });
 
-/** How many times the CPU of api and PostgreSQL ten times the data takes; 1 is no growth. */
+/** Returns by which factor ten times the data raises the CPU time of api and PostgreSQL; 1 is no growth. */
 export const grownCells = ({ cells }: Pick<Results, 'cells'>) =>
   pairsIn(cells).flatMap(([small, large]) => {
     const [less, more] = [cpuOf(small), cpuOf(large)];
@@ -30,7 +30,7 @@ export const grownCells = ({ cells }: Pick<Results, 'cells'>) =>
     return [{ workload: small.workload.replace('@small', ''), load: loadOf(small), times: more / less }];
   });
 
-/** What ten times as much data costs; empty without workloads that have sizes. */
+/** Returns the table of what ten times as much data costs; empty without workloads that have sizes. */
 export function growthTable({ cells, limits }: Results): string {
   const rows = pairsIn(cells).map(([small, large]) => {
     const bare = bareRoute(large, cells);

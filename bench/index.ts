@@ -33,7 +33,7 @@ const fullTimes = {
   limit: 3000,
   warm: 1000,
   measured: 2200,
-  /** What an aim is held against: as long as what others do was measured. */
+  /** For cells that are compared with an aim: as long as other services were measured. */
   aimed: { warmMs: 3000, measuredMs: 6000 },
   young: { operations: 5000, atMost: 20_000, step: 500 },
 };
@@ -61,7 +61,7 @@ async function main(options: Options): Promise<number> {
   }
 }
 
-/** One seeded api process that external drivers can measure, until a signal comes. */
+/** Runs one seeded api process that external drivers can measure, until a signal arrives. */
 async function serve(stops: Stops): Promise<never> {
   const installation = await install(stops);
   const seed = await seedData(installation.databaseUrl);
@@ -71,7 +71,7 @@ async function serve(stops: Stops): Promise<never> {
   return new Promise(() => {});
 }
 
-/** Measures one part by itself, and puts it into the report. */
+/** Measures only one part, and adds it to the report. */
 async function measurePart(options: Options & { part: PartOption }, stops: Stops) {
   const { part, quick, json, temporal } = options;
   const { name, counts } = part;
@@ -91,7 +91,7 @@ async function measurePart(options: Options & { part: PartOption }, stops: Stops
   return 0;
 }
 
-/** Draws flame graphs of the workloads, and measures nothing else. */
+/** Draws only the flame graphs of the workloads. */
 async function draw({ flame: folder, ...options }: Options & { flame: string }, stops: Stops): Promise<number> {
   const times = options.quick ? quickTimes : flameTimes;
   return reportErrors(await measureFlames(chosenBy(options), { folder, quick: options.quick, times }, stops, say));
@@ -103,7 +103,7 @@ const chosenBy = ({ only }: Pick<Options, 'only'>): Workload[] =>
 async function measure(options: Options, stops: Stops): Promise<number> {
   const chosen = chosenBy(options);
   const times = options.quick ? quickTimes : fullTimes;
-  const peers = options.beside === null ? [] : await readPeerFigures(options.beside); // before anything is started for nothing
+  const peers = options.beside === null ? [] : await readPeerFigures(options.beside); // fails early
   say('starting PostgreSQL and seeding');
   const installation = await install(stops);
   const seed = await seedData(installation.databaseUrl);
@@ -142,7 +142,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
     }
   };
 
-  const idle = apis.at(-1)!.rssAfter(idleFor); // the last one is left alone until it has been read
+  const idle = apis.at(-1)!.rssAfter(idleFor); // the last one gets no requests until its memory has been read
   if (cores === 1) await idle;
   for (const c of options.quick ? [1] : [1, 16, 64]) await run(1, c, c === 1);
   const idleRssMb = await idle;
@@ -182,7 +182,7 @@ const withShares = (results: Results, shown: readonly Workload[]) => ({
   }),
 });
 
-/** Slowness is no failure; a wrong answer is. */
+/** Reports wrong answers, which are failures; slowness is none. @returns the exit code */
 function reportErrors(cells: readonly Cell[]): number {
   const failed = cells.filter(({ errors }) => errors > 0);
   for (const { workload, processes, concurrency, errors, error } of failed)

@@ -7,7 +7,7 @@ import type { Stops } from '../src/dev/stops.js';
 import { migrate } from '../src/platform/database/migrations.js';
 import { startPostgres } from '../src/platform/embedded/postgres.js';
 
-/** A fresh PostgreSQL with our schema, durable as in production, that goes when the benchmark ends. */
+/** A new PostgreSQL with our schema, durable as in production, that is deleted when the benchmark ends. */
 export interface Installation {
   ownerUrl: string;
   databaseUrl: string;
@@ -17,7 +17,7 @@ export interface Installation {
 
 export async function install(stops: Stops): Promise<Installation> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'));
-  await chmod(folder, 0o755); // PostgreSQL runs as another user where we are root, and keeps its own folder closed
+  await chmod(folder, 0o755); // if we are root, PostgreSQL runs as another user; its own folder is closed
   const forever = new Promise<never>(() => {});
   stops.add({ name: 'folder', exited: forever, stop: () => rm(folder, { recursive: true, force: true }) });
   const { masterKeys, servicePassword } = await keptSecrets(folder);
@@ -30,7 +30,7 @@ export async function install(stops: Stops): Promise<Installation> {
   return { ownerUrl: postgres.url, databaseUrl: service.href, masterKeys, postgresPid: postgres.pid };
 }
 
-/** Another database with our schema on the same server; it goes with it. */
+/** Creates another database with our schema on the same server; it is deleted with the server. */
 export async function installBeside(installation: Installation, database: string): Promise<Installation> {
   const owner = new pg.Client({ connectionString: installation.ownerUrl });
   await owner.connect();

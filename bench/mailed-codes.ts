@@ -11,7 +11,7 @@ const lookUp = {
     where identity_id = $1 and purpose = 'login' order by created_at desc, id desc limit 1`,
 };
 
-/** Reads mailed codes as the mail would say them: derived from their ids, since they are stored nowhere. */
+/** Returns a function that derives an Identity's mailed code from its id, like the mail: codes are not stored. */
 export function createMailedCodes({ ownerUrl, masterKeys }: Installation, stops: Stops) {
   const sealing = createSealing(parseMasterKeys(masterKeys));
   const pool = new pg.Pool({ connectionString: ownerUrl, max: 4 });

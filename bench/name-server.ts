@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Stops } from '../src/dev/stops.js';
 
-/** What was asked, and when (milliseconds since 1970). */
+/** A received question: the name, and when it arrived (milliseconds since 1970). */
 export interface Question {
   name: string;
   at: number;
 }
 
-/** A name server in this process that knows no name, and keeps in mind what it was asked. */
+/** Starts a name server in this process that knows no names, and records the questions. */
 export async function startNameServer(stops: Stops): Promise<{ address: string; asked: Question[] }> {
   const asked: Question[] = [];
   const socket = createSocket('udp4');

@@ -3,7 +3,7 @@ import { provisionAccount } from '../src/domain/accounts/provisioning.js';
 import type { Db } from '../src/platform/database/db.js';
 import type { EnvironmentScope } from '../src/platform/scope.js';
 
-/** One more Account of the demo's administrator. @returns its Environment for production */
+/** Creates another Account of the demo's administrator. @returns its production Environment */
 export const newNeighbour = (db: Db): Promise<EnvironmentScope> =>
   db.transaction('system', async (tx) => {
     const [user] = await tx.find(User, { take: 1 });

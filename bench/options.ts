@@ -4,28 +4,28 @@ import { workloadNames } from './workloads/index.js';
 
 export interface PartOption {
   name: string;
-  /** How many there are of what it measures, one after the other. */
+  /** The sizes to measure, one after the other. */
   counts: readonly number[];
 }
 
 export interface Options {
-  /** One column of load and short cells: a look, not a measurement. */
+  /** One level of load and short cells: a quick check, not a measurement. */
   quick: boolean;
-  /** A file of what other services do on this machine, for the aims; null: those of another one. */
+  /** A file with the figures of other services on this machine, for the aims; null: figures of another machine. */
   beside: string | null;
-  /** Where the results go besides the table. */
+  /** A file to which the results are also written. */
   json: string | null;
-  /** The folder for flame graphs of the workloads, which are drawn instead of measuring the machine too. */
+  /** The folder for flame graphs of the workloads, which are then drawn instead of a full measurement. */
   flame: string | null;
-  /** Prints what external drivers need to reach a development installation, and measures nothing. */
+  /** Only prints what external drivers need to reach a development installation. */
   peers: boolean;
-  /** Brings everything up, prints what external drivers need, and waits for Ctrl-C. */
+  /** Starts everything, prints what external drivers need, and waits for Ctrl-C. */
   serve: boolean;
-  /** What to measure by itself instead of the workloads. */
+  /** The part to measure instead of the workloads. */
   part: PartOption | null;
-  /** What runs the durable processes of a part. */
+  /** The Temporal that runs the durable processes of a part. */
   temporal: TemporalKind;
-  /** Parts of workload names; empty means all of them. */
+  /** Parts of workload names; empty: all workloads. */
   only: string[];
 }
 
@@ -57,7 +57,7 @@ ${benchParts.map(partUsage).join('\n')}
 
   workloads: ${workloadNames.join(', ')}`;
 
-/** Reads the command line. @throws Error with the usage when it has something else */
+/** Parses the command line. @throws Error with the usage if an argument is unknown */
 export function parseOptions(args: readonly string[]): Options {
   const options: Options = {
     quick: false,
@@ -94,7 +94,7 @@ const temporalNamed = (name: string | undefined): TemporalKind =>
 
 const partNamed = (name: string) => benchParts.find((one) => one.name === name);
 
-/** Takes the numbers that follow, or else these. */
+/** Takes the numbers that follow from `rest`; returns `usual` if there are none. */
 function countsIn(rest: string[], usual: readonly number[]): readonly number[] {
   const counts: number[] = [];
   while (/^[1-9]\d{0,6}$/.test(rest[0] ?? '')) counts.push(Number(rest.shift()));

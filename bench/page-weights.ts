@@ -6,11 +6,11 @@ import { fieldsOf, openSignIn } from './workloads/sign-in.js';
 export interface PageWeight {
   name: string;
   bytes: number;
-  /** As a proxy in front of the service compresses it (gzip). Styles and scripts are in the page: there is nothing else to fetch. */
+  /** Its size after a proxy's gzip. Styles and scripts are inside the page, so nothing else is fetched. */
   compressed: number;
 }
 
-/** Pages that a browser meets on its way in and on a person's account; the sign-in page, then the others from the heaviest. */
+/** Measures the pages of a sign-in and of a person's account: the sign-in page, then the others by descending size. */
 export async function measurePages(origin: string, seed: Seed): Promise<PageWeight[]> {
   const connection = connect(origin);
   try {

@@ -4,20 +4,20 @@ import type { DemoFile } from '../src/dev/demo.js';
 import type { Seed } from './seed.js';
 import type { Api } from './service.js';
 
-/** What an external OpenID Connect load driver needs: docs/performance.md says how to use it. */
+/** What an external OpenID Connect load driver needs; docs/performance.md says how to use it. */
 export interface Target {
   issuer: string;
   client: { id: string };
   redirectUri: string;
   scope: string;
   users: { username: string; password: string }[];
-  /** The api's process, to charge CPU time to; left out where it is not known. */
+  /** The api's process, whose CPU time is measured; absent if unknown. */
   pid?: number;
 }
 
 const scope = 'openid profile email';
 
-/** Of the development installation that `npm start` keeps. @throws Error when there is none */
+/** Returns the target of the development installation of `npm start`. @throws Error if there is none */
 export async function targetOfDemo(): Promise<Target> {
   const { demoFile } = loadConfig('dev');
   const text = await readFile(demoFile, 'utf8').catch(() => {
@@ -33,7 +33,7 @@ export async function targetOfDemo(): Promise<Target> {
   };
 }
 
-/** Of an installation that the benchmark seeded, with its two hundred people. */
+/** Returns the target of an installation that the benchmark seeded, with its two hundred people. */
 export const targetOf = ({ origin, pid }: Api, { publicClient, redirectUri, emails, password }: Seed): Target => ({
   issuer: origin,
   client: { id: publicClient.id },

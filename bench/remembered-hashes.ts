@@ -1,8 +1,8 @@
 import { argon2 } from '../src/domain/passwords/argon2.js';
 
 /**
- * Loaded into an api process before its own modules: argon2 is computed once for each password, salt and profile, and remembered.
- * What is measured then is a sign-in, hashing aside. Never part of the service.
+ * Loaded into an api process before its own modules: computes argon2 once for each password, salt and profile, and
+ * remembers it, to measure sign-ins without hashing. This is never part of the service.
  */
 const { hash } = argon2;
 const digests = new Map<string, ReturnType<typeof hash>>();

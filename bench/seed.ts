@@ -17,7 +17,7 @@ export interface Client {
   secret: string | null;
 }
 
-/** What the load is made of: one Environment with two clients, an API key and identities that share a password. */
+/** The data for the load: one Environment with two clients, an API key and identities that share a password. */
 export interface Seed {
   scope: EnvironmentScope;
   publicClient: Client;
@@ -25,10 +25,10 @@ export interface Seed {
   redirectUri: string;
   apiKey: string;
   emails: string[];
-  /** Of the same people, in the same order. */
+  /** The ids of the same people, in the same order. */
   identityIds: string[];
   password: string;
-  /** An identity provider by which all of them sign in: by their addresses, as its names for them. */
+  /** An identity provider with which all of them can sign in; it names them by their addresses. */
   saml: SamlSeed;
 }
 
@@ -36,7 +36,7 @@ const identities = 200;
 const redirectUri = 'http://127.0.0.1:9/callback';
 const password = 'correct horse battery';
 
-/** Seeds the demo Account and adds what the load needs, through the service's own rules where they are quick. */
+/** Seeds the demo Account and adds what the load needs, through the service's own rules where these are fast. */
 export async function seed(databaseUrl: string): Promise<Seed> {
   const secrets = { masterKeys: '', servicePassword: '', adminPassword: password, identityPassword: password };
   const { scope, apiKey } = await prepareDemoData(databaseUrl, secrets, null);
@@ -49,7 +49,7 @@ export async function seed(databaseUrl: string): Promise<Seed> {
     };
     const publicClient = await made(newClient('public'));
     const confidentialClient = await made(newClient('confidential'));
-    // One hash for all: hashing two hundred times would take longer than a cell.
+    // All share one hash: two hundred hashes would take longer than a cell.
     const rows = identityRows(scope, await createHashing({ atOnce: 2 }).hash(password));
     await db.transaction(scope, async (tx) => {
       await tx.insert(Identity, rows.profiles);

@@ -6,32 +6,32 @@ import { projectRoot } from '../src/platform/root.js';
 import { rssMb } from './cpu.js';
 import type { Installation } from './installation.js';
 
-/** One api process, started as `npm run start:api` does. */
+/** One api process, started like `npm run start:api`. */
 export interface Api {
   origin: string;
   pid: number;
-  /** Where its inspector listens; null where it has none. */
+  /** The port of its inspector; null if it has none. */
   inspectorPort: number | null;
-  /** From its start to its first answer out of the database. */
+  /** From its start to its first answer that reads the database. */
   readyMs: number;
-  /** Its memory `afterMs` after it was ready, waiting as long as that takes; null off Linux. */
+  /** Waits until `afterMs` after it was ready, and returns its memory; null if not on Linux. */
   rssAfter(afterMs: number): Promise<number | null>;
 }
 
 export interface ApiOptions {
-  /** Whether the process can be looked into. */
+  /** Whether the process has an inspector. */
   isInspected?: boolean;
-  /** Whether each hash of a password is computed once, and remembered. */
+  /** Whether each password hash is computed only once, and remembered. */
   isHashingAside?: boolean;
 }
 
 const readyWithinMs = 30_000;
-/** What Node.js says when somebody looks into a process. */
+/** What Node.js prints about its inspector. */
 const isOfInspector = /^(Debugger |For help, see: )/;
 
 /**
- * Starts one api process after the other on free ports, with one database and one issuer: what a load balancer would hide.
- * Temporal is not there; nothing that is measured needs it.
+ * Starts one api process after the other on free ports, with one database and one issuer, as behind a load balancer.
+ * There is no Temporal: nothing that is measured needs it.
  */
 export async function startApis(
   count: number,
@@ -76,7 +76,7 @@ async function startApi(port: number, { env, inspectorPort, isHashingAside }: Ap
   const startedAt = performance.now();
   const child = await startChild({
     command: process.execPath,
-    args: [...inspected, ...remembering, '--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // as `npm run start:api`
+    args: [...inspected, ...remembering, '--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // like `npm run start:api`
     cwd: projectRoot,
     env,
     onLine: (line) => isOfInspector.test(line) || process.stderr.write(`api | ${line}\n`),
@@ -85,7 +85,7 @@ async function startApi(port: number, { env, inspectorPort, isHashingAside }: Ap
   const origin = `http://127.0.0.1:${port}`;
   await untilAnswers(`${origin}/.well-known/jwks.json`, child.exited);
   const readyAt = performance.now();
-  await fetch(`${origin}/readyz`).then((answer) => answer.arrayBuffer()); // as a load balancer would, before any request
+  await fetch(`${origin}/readyz`).then((answer) => answer.arrayBuffer()); // like a load balancer, before any request
   return {
     origin,
     pid: child.pid,
@@ -98,7 +98,7 @@ async function startApi(port: number, { env, inspectorPort, isHashingAside }: Ap
   };
 }
 
-/** The key set comes out of the database: a process that answers it is ready for sign-ins. */
+/** Waits for the key set, which is read from the database: a process that returns it is ready for sign-ins. */
 async function untilAnswers(url: string, exited: Promise<unknown>): Promise<void> {
   let ended = false;
   void exited.then(() => {

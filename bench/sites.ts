@@ -8,7 +8,7 @@ import { seedSized } from './sized/seed.js';
 import { type SizeName, sizeNames, sizesOf } from './sized/sizes.js';
 import { createHolders, type Workload } from './workloads/index.js';
 
-/** Seeded data with api processes of its own. */
+/** Seeded data with its own api processes. */
 export interface Site extends CellSurroundings {
   apis: Api[];
   databaseUrl: string;
@@ -18,7 +18,7 @@ type SiteName = 'base' | 'hashing aside' | SizeName;
 type Sited = Pick<Workload, 'size' | 'isHashingAside'>;
 
 export interface Sites {
-  /** Where a workload is measured. */
+  /** Returns the site where a workload is measured. */
   of(workload: Sited): Site;
   databaseUrls: readonly string[];
 }
@@ -30,13 +30,13 @@ export interface BaseSite {
   seed: Seed;
   apis: Api[];
   isQuick: boolean;
-  /** Whether the api processes can be looked into. */
+  /** Whether the api processes have an inspector. */
   isInspected?: boolean;
 }
 
 /**
- * Whatever the workloads need besides the base: a database and as many api processes for each size, and as many processes on the
- * base's database that hash nothing twice.
+ * Opens what the workloads need in addition to the base: for each size a database with as many api processes, and as
+ * many processes on the base's database that remember hashes.
  */
 export async function openSites(
   workloads: readonly Workload[],

@@ -11,10 +11,10 @@ import { cpuMs, treeCpuMs } from './cpu.js';
 import type { Installation } from './installation.js';
 import type { BenchWorker } from './worker.js';
 
-/** The CLI's dev server, in memory, or a server that keeps everything in the PostgreSQL of the installation. */
+/** The CLI's dev server in memory, or a server that stores everything in the installation's PostgreSQL. */
 export type TemporalKind = 'in memory' | 'on PostgreSQL';
 
-/** Starts the Temporal that is measured, beside an installation. */
+/** Starts the Temporal that is measured, for an installation. */
 export type StartBenchTemporal = (installation: Installation) => Promise<EmbeddedTemporal>;
 
 export const temporalStarter =
@@ -46,7 +46,10 @@ export interface DurableCpu {
   postgres: number;
 }
 
-/** Begins to count what worker, Temporal and PostgreSQL use. @returns what tells it; null off Linux */
+/**
+ * Starts measuring worker, Temporal and PostgreSQL.
+ * @returns a function that returns the CPU time; null if not on Linux
+ */
 export function durableCpu(
   worker: BenchWorker,
   temporal: EmbeddedTemporal,
@@ -62,6 +65,6 @@ export function durableCpu(
   };
 }
 
-/** For a table: of `count` things each, in ms. */
+/** Returns the CPU time in ms per item, for a table. */
 export const cpuOfEach = (cpu: DurableCpu | null, count: number): string =>
   cpu === null ? '–' : [cpu.worker, cpu.temporal, cpu.postgres].map((ms) => (ms / count).toFixed(1)).join(' + ');

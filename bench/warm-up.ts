@@ -1,19 +1,19 @@
 import type { Measurement } from './closed-loop.js';
 
-/** What a young process is given before it is measured. */
+/** The limits of the warm-up of a new process before it is measured. */
 export interface WarmUp {
-  /** After so many of an operation its code is compiled as well as it will be. */
+  /** After so many operations the code is fully compiled. */
   operations: number;
-  /** A slow operation is not waited for any longer, in ms. */
+  /** The longest time for a slow operation, in ms. */
   atMost: number;
-  /** How long each look lasts, in ms. */
+  /** The length of each step, in ms. */
   step: number;
 }
 
 /**
- * Has an operation done until its code is compiled: a sign-in takes a young process twice the CPU of its thousandth, and whoever
- * measures the first hundred measures the compiler.
- * @param load runs it for so many ms
+ * Repeats an operation until its code is compiled: the first sign-in of a process takes twice the CPU time of its
+ * thousandth, so the first hundred would measure the compiler.
+ * @param load runs the operation for `ms` milliseconds
  */
 export async function warmUp(
   load: (ms: number) => Promise<Pick<Measurement, 'perSecond' | 'errors'>>,

@@ -6,13 +6,15 @@ import { projectRoot } from '../src/platform/root.js';
 import { cpuMs, rssMb } from './cpu.js';
 import type { Installation } from './installation.js';
 
-/** One worker process, started as `npm run start:worker` does. */
+/** One worker process, started like `npm run start:worker`. */
 export interface BenchWorker {
   pid: number;
-  /** From its start to working on every queue. */
+  /** From its start until it serves every queue. */
   readyMs: number;
   rssMb(): number | null;
-  /** Until it has done what it was given: it uses less than a fifth of a core for five seconds. At once off Linux. */
+  /**
+   * Waits until it has no work left: less than a fifth of a core for five seconds. Resolves at once if not on Linux.
+   */
   settles(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -76,19 +78,19 @@ async function untilReady(url: string): Promise<void> {
   throw new Error(`the worker is not ready after ${readyWithinMs / 1000} s`);
 }
 
-/** How much memory it has, as a table shows it. */
+/** Returns an amount of memory for a table. */
 export const megabytes = (value: number | null) => (value === null ? '–' : `${value} MB`);
 
 interface Opening {
   worker: BenchWorker;
-  /** By `performance.now()`. */
+  /** The start, by `performance.now()`. */
   start: number;
   giveUpAfterMs: number;
   say: (line: string) => void;
   left(): Promise<number>;
 }
 
-/** Until a worker has opened everything that was given to it. @returns how long that took, and the most memory that it had */
+/** Waits until a worker has opened everything. @returns how long that took, and the worker's highest memory */
 export async function untilOpen({ worker, start, giveUpAfterMs, say, left }: Opening) {
   let most = worker.rssMb();
   for (let said = 0, waiting = 1; waiting > 0; await sleep(200)) {

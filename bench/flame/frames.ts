@@ -1,14 +1,14 @@
 import type { Profiler } from 'node:inspector';
 import type { Owner, Place, Position } from './places.js';
 
-/** A function as it was called from one place; beneath it what it called. */
+/** A function called from one place, with the functions that it called. */
 export interface Frame {
   name: string;
   owner: Owner;
   place: string;
-  /** Samples in it and in what it called. */
+  /** Samples in the function and in what it called. */
   samples: number;
-  /** Samples in itself. */
+  /** Samples in the function itself. */
   own: number;
   /** The largest first. */
   children: Frame[];
@@ -16,7 +16,7 @@ export interface Frame {
 
 const idle = '(idle)';
 
-/** What was at work, from the outermost calls inwards; idleness is left out. @param placeOf names where a function is */
+/** Returns the call tree of a profile without idle time. @param placeOf returns where a function is */
 export function framesOf({ nodes }: Profiler.Profile, placeOf: (position: Position) => Place): Frame {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const childrenOf = (parents: readonly Profiler.ProfileNode[]) =>
@@ -25,7 +25,7 @@ export function framesOf({ nodes }: Profiler.Profile, placeOf: (position: Positi
       .flatMap((id) => byId.get(id) ?? [])
       .filter(({ callFrame }) => callFrame.functionName !== idle);
 
-  /** What V8 keeps apart and a reader does not, such as two copies of a closure, is one frame. */
+  /** Merges nodes that only V8 distinguishes, such as two copies of a closure, into one frame. */
   function grouped(all: readonly Profiler.ProfileNode[]): Frame[] {
     const groups = new Map<string, { name: string; place: Place; members: Profiler.ProfileNode[] }>();
     for (const node of all) {

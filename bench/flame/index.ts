@@ -13,7 +13,7 @@ import { profiled } from './inspector.js';
 import { createPlaces } from './places.js';
 import { flameSvg } from './svg.js';
 
-/** As many as the plots and aims of the report are about. */
+/** The same number as in the report's plots and aims. */
 const connections = 16;
 
 export interface FlameOptions {
@@ -23,8 +23,8 @@ export interface FlameOptions {
 }
 
 /**
- * Draws where one api process spends the time of its main thread under each workload, as `folder/NAME.svg`. The figures of
- * these cells have the profiler in them.
+ * Draws where one api process spends its main thread's time under each workload, as `folder/NAME.svg`. The figures of
+ * these cells include the profiler.
  */
 export async function measureFlames(
   chosen: readonly Workload[],
@@ -55,7 +55,7 @@ async function profiledCell(workload: Workload, site: Site, { warm, measured }: 
   const api = site.apis[0] as Api;
   const concurrency = workload.isAlone ? 1 : connections;
   const plan = { servers: [api], concurrency, warmMs: warm, measuredMs: measured };
-  await measureCell(workload, plan, site); // V8 compiles what is hot meanwhile
+  await measureCell(workload, plan, site); // meanwhile V8 compiles the hot code
   const measuring = () => measureCell(workload, { ...plan, warmMs: 0 }, site);
   const { result: cell, profile } = await profiled(api.inspectorPort as number, measuring);
   return { cell, profile };

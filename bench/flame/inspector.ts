@@ -1,10 +1,10 @@
 import type { Profiler } from 'node:inspector';
 import { WebSocket } from 'undici';
 
-/** Ours; V8's own is twice as long. */
+/** The sampling interval; V8's default is twice as long. */
 const samplingMicroseconds = 500;
 
-/** What is sampled of the main thread of a process started with `--inspect`, while `work` goes on. @throws Error of the inspector */
+/** Profiles the main thread of a process started with `--inspect` while `work` runs. @throws Error of the inspector */
 export async function profiled<T>(
   port: number,
   work: () => Promise<T>,

@@ -4,16 +4,16 @@ import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** Whose code a function is: the project's, a package's, Node.js's, or V8's own work such as collecting garbage. */
+/** To whom a function belongs: the project, a package, Node.js, or V8 itself, such as garbage collection. */
 export type Owner = 'project' | 'package' | 'node' | 'v8';
 
 export interface Place {
   owner: Owner;
-  /** Relative to the project or to the folder of packages, with the line where there is one; never a path of this machine. */
+  /** The path relative to the project or to the folder of packages, with the line if known; never an absolute path. */
   text: string;
 }
 
-/** Where V8 says that a function begins, from 0. */
+/** Where a function begins according to V8, from 0. */
 export interface Position {
   url: string;
   lineNumber: number;
@@ -22,7 +22,7 @@ export interface Position {
 
 const packages = '/node_modules/';
 
-/** Places functions by source maps, each of which is read once. */
+/** Finds the places of functions by source maps, each of which is read once. */
 export function createPlaces(root = projectRoot) {
   const maps = new Map<string, SourceMap | null>();
 

@@ -5,8 +5,8 @@ import type { Owner } from './places.js';
 const width = 1000;
 const rowHeight = 15;
 const headHeight = 52;
-const characterWidth = 6.03; // of 10 px, monospace
-/** What is narrower is drawn together with its neighbours, or not at all. */
+const characterWidth = 6.03; // monospace at 10 px
+/** Narrower frames are drawn together with their neighbours, or not at all. */
 const narrowest = 0.005;
 const mostBytes = 60_000;
 
@@ -19,8 +19,8 @@ const owners: Record<Owner, string> = {
 };
 
 /**
- * A flame graph as one SVG document without scripts: each frame stands on its caller and is as wide as its share of the
- * samples, the largest first; a title says the rest.
+ * Returns a flame graph as one SVG document without scripts: each frame is above its caller and as wide as its share of
+ * the samples, the largest first; its title gives the details.
  */
 export function flameSvg(root: Frame, { title, caption }: { title: string; caption: string }): string {
   for (let least = narrowest; ; least *= 1.2) {
@@ -31,7 +31,7 @@ export function flameSvg(root: Frame, { title, caption }: { title: string; capti
 
 interface Box {
   frame: Pick<Frame, 'name' | 'place' | 'owner' | 'samples' | 'own'>;
-  /** From 0 to 1. */
+  /** The left edge, from 0 to 1. */
   left: number;
   level: number;
 }
@@ -53,7 +53,7 @@ function drawn(root: Frame, least: number, title: string, caption: string): stri
   ].join('\n');
 }
 
-/** @param least samples that are drawn by themselves */
+/** @param least the fewest samples for which a frame is drawn by itself */
 function place(frame: Frame, left: number, level: number, least: number, all: number, boxes: Box[]): void {
   boxes.push({ frame, left, level });
   const wide = frame.children.filter(({ samples }) => samples >= least);
@@ -86,7 +86,7 @@ function boxSvg({ frame, left, level }: Box, all: number, height: number): strin
   return `<g><title>${escapeMarkup(full)}</title>${rect}${label}</g>`;
 }
 
-/** As much of name and place as there is room for. */
+/** Returns as much of name and place as fits. */
 function fitting({ name, place }: Pick<Frame, 'name' | 'place'>, characters: number): string {
   const whole = place ? `${name} ${place}` : name;
   if (whole.length <= characters) return whole;

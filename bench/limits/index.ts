@@ -7,28 +7,28 @@ import { treeCpuMs } from '../cpu.js';
 import { readTable } from './read-table.js';
 import type { Counted, LimitKind } from './worker.js';
 
-/** What this machine can do at most on all of its cores. */
+/** The most that this machine can do on all its cores. */
 export interface Limit {
   perSecond: number;
-  /** What one of it costs; unlike its speed, hardly changed by what else the machine is doing. */
+  /** The cost of one; unlike the speed, it hardly depends on the machine's other load. */
   cpuMs: number;
 }
 
 export interface Limits {
-  /** RSA-2048 with SHA-256, the quicker of the two ways below. */
+  /** RSA-2048 with SHA-256, the faster of the two below. */
   signatures: Limit;
   signaturesByJose: Limit;
   signaturesByNode: Limit;
   /** argon2id with m=19456, t=2, p=1. */
   argon2: Limit;
-  /** One row by its key out of PostgreSQL, prepared, sixteen connections; its cost is both sides'. */
+  /** One row from PostgreSQL by its key, prepared, sixteen connections; the cost includes both sides. */
   reads: Limit;
-  /** Durable commits of one inserted row: one connection, and sixteen. */
+  /** Durable commits of one inserted row, with one connection (`commitsAlone`) and with sixteen. */
   commitsAlone: number;
   commits: number;
 }
 
-/** A bare server to compare with: one process of it for each api process. */
+/** A bare server for comparison: one process for each api process. */
 export interface Hello {
   origin: string;
   pid: number;
@@ -70,8 +70,8 @@ export async function startHellos(count: number, stops: Stops): Promise<Hello[]>
 }
 
 /**
- * What one process for each core counts, all in the same stretch of time.
- * @param database that they use: PostgreSQL's CPU time is a part of the cost, which the children do not see
+ * Adds up what one process per core counts, all at the same time.
+ * @param database the database that they use: PostgreSQL's CPU time, which the children cannot see, is part of the cost
  */
 async function countOn(cores: number, kind: LimitKind, ms: number, database?: LimitsDatabase): Promise<Limit> {
   const children = Array.from({ length: cores }, () => start(kind, database?.ownerUrl));
@@ -94,13 +94,13 @@ async function countOn(cores: number, kind: LimitKind, ms: number, database?: Li
 const start = (kind: LimitKind, ownerUrl = '') =>
   fork(fileURLToPath(new URL('worker.js', import.meta.url)), [kind, ownerUrl]);
 
-/** The next message of a child. @throws Error when it ends instead */
+/** Returns a child's next message. @throws Error if the child ends instead */
 async function said(child: ChildProcess): Promise<unknown> {
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`a process that measures limits ended with ${code}`);
   });
   const [message] = (await Promise.race([once(child, 'message'), ended])) as unknown[];
-  ended.catch(() => {}); // its end is expected from here on
+  ended.catch(() => {}); // from here on, its end is expected
   return message;
 }
 

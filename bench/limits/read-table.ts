@@ -1,2 +1,2 @@
-/** What single-row reads are of: small enough to stay in memory, as what a service asks for all the time does. */
+/** The table for single-row reads: small enough to stay in memory, like the rows that a service reads constantly. */
 export const readTable = { name: 'bench_rows', rows: 10_000 };

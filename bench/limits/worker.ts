@@ -5,13 +5,13 @@ import pg from 'pg';
 import { argon2 } from '../../src/domain/passwords/argon2.js';
 import { readTable } from './read-table.js';
 
-/** What one process does alone: a child of the benchmark that counts, or serves, until it is told to end. */
+/** The task of a child process of the benchmark, which counts or serves until the benchmark ends it. */
 export type LimitKind = 'sign-jose' | 'sign-node' | 'argon2' | 'reads' | 'hello';
 
-/** As long as the payload of an access token. */
+/** Claims as long as the payload of an access token. */
 const claims = { sub: 'x'.repeat(36), scope: 'openid profile email', rest: 'x'.repeat(600) };
 
-/** Enough to keep every thread of libuv's pool at work. */
+/** Enough to keep every thread of libuv's pool busy. */
 const inFlight = 4;
 
 async function countFor(ms: number, concurrency: number, once: () => unknown): Promise<number> {
@@ -42,27 +42,27 @@ const counters: Record<Exclude<LimitKind, 'hello'>, (ms: number) => Promise<numb
     let next = process.pid;
     const connections = pool.options.max as number;
     return countFor(ms, connections, async () => {
-      next = (next + 7919) % readTable.rows; // a prime: all of them in turn, and none after its neighbour
+      next = (next + 7919) % readTable.rows; // a prime: visits all rows, and never a neighbour next
       const { rows } = await pool.query({ ...readStatement, values: [next] });
       if (rows.length !== 1) throw new Error('a row is missing');
     });
   },
 };
 
-/** As the service reads: prepared, by primary key, over connections that are kept. */
+/** Reads like the service: prepared, by primary key, over connections that stay open. */
 const readStatement = { name: 'bench_read', text: `select id, label from ${readTable.name} where id = $1` };
 const pool = new pg.Pool({ connectionString: process.argv[3], max: 8 });
 
 const newKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 });
 
-/** What Fastify alone does: no hooks, no database, one small JSON answer. */
+/** Serves with Fastify alone: no hooks, no database, one small JSON answer. */
 async function serveHello() {
   const app = Fastify({ logger: false });
   app.get('/hello', async () => ({ hello: 'world' }));
   return app.listen({ port: 0, host: '127.0.0.1' });
 }
 
-/** What a process counted, and the CPU time that it took. */
+/** What a process counted, and the CPU time that this took. */
 export interface Counted {
   count: number;
   cpuMs: number;
@@ -76,11 +76,11 @@ async function measured(kind: Exclude<LimitKind, 'hello'>, ms: number): Promise<
 }
 
 const kind = process.argv[2] as LimitKind;
-process.on('disconnect', () => process.exit(0)); // never outlives the benchmark
+process.on('disconnect', () => process.exit(0)); // must not outlive the benchmark
 if (kind === 'hello') {
   process.send?.(await serveHello());
 } else {
-  await counters[kind](200); // warms up, and says by its end that it is ready
+  await counters[kind](200); // warms up; then this process reports that it is ready
   process.on('message', async (ms: number) => process.send?.(await measured(kind, ms)));
   process.send?.('ready');
 }

@@ -10,7 +10,7 @@ import { createHolders, type Workload } from '../workloads/index.js';
 import { type Loaded, loadByBulk } from './load.js';
 import { growing, millionWorks } from './works.js';
 
-/** An Environment of so many people: what it took to load them, and what is measured beside them. */
+/** An Environment with `identities` people: the cost of loading them, and what was measured with them. */
 export interface MillionResult {
   identities: number;
   loaded: Loaded;
@@ -18,9 +18,9 @@ export interface MillionResult {
 }
 
 const concurrency = 16;
-/** What reads as much as it finds would have all others wait for a connection. */
+/** For workloads that read as much as they find: more of them would make all others wait for a connection. */
 const concurrencyOfGrowing = 2;
-/** Of everybody, spread over all, so that each sign-in reads rows that nobody else has read lately. */
+/** How many people sign in, spread over all, so that each sign-in reads rows that were not read recently. */
 const signingIn = 20_000;
 
 const sizeOf = (identities: number): Size => ({
@@ -30,7 +30,7 @@ const sizeOf = (identities: number): Size => ({
   moved: 10,
 });
 
-/** Loads people by the bulk operation, and measures one api at 16 connections beside them. */
+/** Loads people with the bulk operation, then measures one api at 16 connections. */
 export async function measureMillion(
   stops: Stops,
   counts: readonly number[],
@@ -59,7 +59,7 @@ export async function measureMillion(
         warmMs: times.warm * 2,
         measuredMs: times.measured * 2,
       };
-      // The Environment was seeded with what SizedSeed has.
+      // The Environment has the data of a SizedSeed.
       const cell = await measureCell(work as unknown as Workload, plan, surroundings);
       if (cell.error) throw new Error(`${work.name}, ${identities} identities: ${cell.error}`);
       say(`${work.name}, ${identities} identities: ${cell.perSecond.toFixed(1)}/s`);
@@ -70,10 +70,10 @@ export async function measureMillion(
   return results;
 }
 
-/** One in a hundred, among those who hold no role: a decision about them has another reason. */
+/** One in a hundred, but only people without a role: otherwise decisions about them would have another reason. */
 const isInactive = (number: number, { identities }: Size) => number % 100 === 99 && number >= identities / 2;
 
-/** The same with the people who were loaded as those who sign in. */
+/** Returns the seed with loaded people as those who sign in. */
 function signedInBy(seed: SizedSeed): SizedSeed {
   const step = Math.max(1, Math.floor(seed.size.identities / signingIn));
   const numbers = Array.from({ length: Math.min(signingIn, seed.size.identities) }, (_, i) => i * step).filter(

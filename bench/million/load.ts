@@ -5,20 +5,20 @@ import type { Seed } from '../seed.js';
 import type { Api } from '../service.js';
 import { profileOf } from '../sized/seed.js';
 
-/** What it took to make so many Identities by the bulk operation. */
+/** The cost of creating many Identities with the bulk operation. */
 export interface Loaded {
   seconds: number;
   perSecond: number;
-  /** CPU time for each Identity; null off Linux. */
+  /** CPU time per Identity; null if not on Linux. */
   serverCpuMs: number | null;
   postgresCpuMs: number | null;
-  /** The most that the api had meanwhile; null off Linux. */
+  /** The api's highest memory meanwhile; null if not on Linux. */
   rssMb: number | null;
 }
 
 export interface Wanted {
   count: number;
-  /** What all of them sign in with, as it comes from elsewhere. */
+  /** The hash of everybody's password, as another system would deliver it. */
   passwordHash: string;
 }
 
@@ -30,7 +30,7 @@ interface Item {
   id: string | null;
 }
 
-/** Sign-ins go before an import where there is more than an api can do: it comes back when it is told to. */
+/** An overloaded api serves sign-ins before an import: this retries when `Retry-After` says so. */
 async function sendUntilServed(connection: Connection, body: object, headers: Record<string, string>): Promise<Answer> {
   for (;;) {
     const answer = await connection.postJson('/api/v1/identities/bulk', body, headers);
@@ -39,7 +39,10 @@ async function sendUntilServed(connection: Connection, body: object, headers: Re
   }
 }
 
-/** Imports them as docs/importing.md has it: a thousand at once, under a key each. @returns their ids, in the order of `profileOf` */
+/**
+ * Imports people as in docs/importing.md: a thousand per request with its own key.
+ * @returns ids in `profileOf`'s order
+ */
 export async function loadByBulk(
   { origin, pid }: Api,
   { apiKey }: Pick<Seed, 'apiKey'>,

@@ -5,11 +5,13 @@ import { digits } from '../report/text.js';
 import type { MillionResult } from './index.js';
 import { growing } from './works.js';
 
-/** The slowest hundredth may take so many times the median, and ten times the data so many times as long (docs/performance.md). */
+/**
+ * The most times that p99 may exceed the median, and that ten times the data may take as long (docs/performance.md).
+ */
 const mostUneven = 5;
 const mostGrowth = 1.3;
 
-/** Markdown: how they were loaded, each workload beside each number of people, and whether that is within bounds. */
+/** Returns Markdown: the loading, each workload for each number of people, and whether that is within bounds. */
 export function millionTable(results: readonly MillionResult[]): string {
   const names = results[0]?.cells.map(({ workload }) => workload) ?? [];
   const cellOf = ({ cells }: MillionResult, name: string) => cells.find(({ workload }) => workload === name) as Cell;

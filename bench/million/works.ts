@@ -8,7 +8,7 @@ import type { SizedWorkload } from '../workloads/sized-workload.js';
 import { tokenWorkloads } from '../workloads/tokens.js';
 
 const sized = (name: string): SizedWorkload => named([...decisionWorkloads, ...managementWorkloads], name);
-/** Of the same Environment: its people sign in. */
+/** A token workload, with the people of the same Environment. */
 const ofTokens = (name: string) => named(tokenWorkloads, name) as SizedWorkload;
 
 function named<W extends { name: string }>(all: readonly W[], name: string): W {
@@ -20,10 +20,10 @@ function named<W extends { name: string }>(all: readonly W[], name: string): W {
 const people = ({ size }: { size: { identities: number } }) => size.identities;
 const middle = (total: number, take: number) => Math.floor(total / take / 2);
 
-/** Whoever has this in their address: a thousand people in every Environment of a hundred thousand and more. */
+/** Returns a part of an address that a thousand people have in every Environment of a hundred thousand or more. */
 const ofAThousand = (random: () => number) => `u0${String(Math.floor(random() * 100)).padStart(2, '0')}`;
 
-/** An address that nobody has, on the hosted page: what is asked is looked up, and nothing is hashed or mailed. */
+/** An unknown address on the hosted page: it is looked up, but nothing is hashed or mailed. */
 const unknownAddress: SizedWorkload = {
   name: 'address-nobody-has',
   about: 'hosted page, and a code asked for to an address that nobody has',
@@ -55,7 +55,7 @@ const identityById: SizedWorkload = {
   },
 };
 
-/** What is measured beside a hundred thousand and beside a million, in this order: what changes something comes last. */
+/** The workloads for a hundred thousand people and for a million, in this order: those that change data come last. */
 export const millionWorks: readonly SizedWorkload[] = [
   sized('identities-first'),
   listed('identities-middle', 'a page in the middle of all', 'identities', people, {
@@ -102,5 +102,5 @@ export const millionWorks: readonly SizedWorkload[] = [
   sized('identities-create'),
 ];
 
-/** What grows with what it finds, and is held to no bound of growth. */
+/** Workloads whose cost grows with what they find; they have no bound of growth. */
 export const growing = new Set(['identities-search-share']);

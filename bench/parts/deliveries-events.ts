@@ -18,9 +18,9 @@ import { seed } from '../seed.js';
 const types = { 'for all': 'role.created', 'for one': 'role.deleted' } as const;
 
 export interface EventSource {
-  /** When each call of the receiver came, in milliseconds of `performance.now()`. */
+  /** When each call of the receiver arrived, in milliseconds of `performance.now()`. */
   arrived: readonly number[];
-  /** Has an event happen. Resolves with its commit. */
+  /** Causes an event. Resolves at its commit. */
   happen(whom: keyof typeof types): Promise<void>;
 }
 
@@ -29,11 +29,11 @@ interface Wanted {
   installation: Installation;
   subscriptions: number;
   stops: Stops;
-  /** The Environment; that of the demo data where it is left out. */
+  /** The Environment; by default that of the demo data. */
   scope?: EnvironmentScope;
 }
 
-/** An Environment with subscriptions, the first of which wants more than the others, and a receiver in this process. */
+/** Creates subscriptions, the first of which wants more events than the others, and their receiver in this process. */
 export async function createEventSource(wanted: Wanted): Promise<EventSource> {
   const { db, installation, subscriptions, stops } = wanted;
   const arrived: number[] = [];
@@ -83,14 +83,14 @@ export async function createEventSource(wanted: Wanted): Promise<EventSource> {
 
 const arrivesWithinMs = 300_000;
 
-/** Waits for so many calls in all. */
+/** Waits until the receiver has had `count` calls in all. */
 export async function arrive(source: EventSource, count: number): Promise<void> {
   for (const end = performance.now() + arrivesWithinMs; source.arrived.length < count; await sleep(20)) {
     if (performance.now() > end) throw new Error(`only ${source.arrived.length} of ${count} deliveries have arrived`);
   }
 }
 
-/** One event after the other, for one subscription. @returns milliseconds from commit to call */
+/** Causes one event after the other, for one subscription. @returns milliseconds from commit to call */
 export async function loneEventsOf(source: EventSource, count: number, everyMs: number): Promise<number[]> {
   const before = source.arrived.length;
   const committed: number[] = [];
@@ -101,7 +101,7 @@ export async function loneEventsOf(source: EventSource, count: number, everyMs: 
     await sleep(Math.max(0, everyMs - (performance.now() - begun)));
   }
   await arrive(source, before + count);
-  // In the order of their commits, since each had the time that it takes to arrive.
+  // The calls are in the order of the commits, since each event had enough time to arrive.
   const calls = source.arrived.slice(before);
   return committed.map((at, i) => calls[i]! - at);
 }

@@ -2,16 +2,16 @@ import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { ensureWorkflowBundle } from '../../src/temporal/workflow-bundle.js';
 
-const startsAtOnce = 20; // as the relay
+const startsAtOnce = 20; // like the relay
 
 let isQuiet = false;
-/** The SDK logs its errors only, which it can be told once. */
+/** Makes the SDK log only errors; this can be set only once. */
 function quiet(): void {
   if (!isQuiet) Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
   isQuiet = true;
 }
 
-/** How many `webhookDelivery` workflows whose attempt does nothing this Temporal server completes in a second. */
+/** Returns how many `webhookDelivery` workflows with an empty attempt this Temporal server completes per second. */
 export async function emptyDeliveriesPerSecond(address: string, count: number): Promise<number> {
   quiet();
   const [connection, native] = await Promise.all([

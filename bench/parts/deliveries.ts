@@ -9,23 +9,23 @@ import { startWorker } from '../worker.js';
 import { arrive, createEventSource, type EventSource, loneEventsOf } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 
-/** What that many subscriptions of one Environment cost. */
+/** What `subscriptions` subscriptions of one Environment cost. */
 export interface Deliveries {
   subscriptions: number;
   /** Milliseconds from the commit of a lone event to the call of the one subscription among them that wants it. */
   firstAttemptMs: { p50: number; p99: number };
-  /** Deliveries that arrive a second, of events that all of them want, until the last one. */
+  /** Deliveries that arrive per second, until the last one, of events that all subscriptions want. */
   perSecond: number;
-  /** Of worker, Temporal and PostgreSQL for each of those; null off Linux. */
+  /** CPU time of worker, Temporal and PostgreSQL for these deliveries; null if not on Linux. */
   cpu: DurableCpu | null;
-  /** The same of deliveries whose attempt is nothing, on the same Temporal: what it can do here. */
+  /** Deliveries per second with an empty attempt on the same Temporal: the most that it can do here. */
   limitPerSecond: number;
 }
 
 const loneEvents = 60;
 const loneEventEveryMs = 250;
 
-/** Subscribes so many, and measures how soon and how fast events arrive at a receiver on this machine. */
+/** Creates the subscriptions, and measures how soon and how fast events arrive at a receiver on this machine. */
 export async function measureDeliveries(
   subscriptions: number,
   { stops, say, startTemporal }: Surroundings,
@@ -44,7 +44,7 @@ export async function measureDeliveries(
   const worker = await startWorker(installation, { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:1' }, stops);
   const source = await createEventSource({ db, installation, subscriptions, stops });
   try {
-    await loneEventsOf(source, 10, loneEventEveryMs); // what is young is slow: code is compiled, plans and connections are made
+    await loneEventsOf(source, 10, loneEventEveryMs); // warms up: code is compiled, plans and connections are made
     const waits = await loneEventsOf(source, loneEvents, loneEventEveryMs);
     say(`${subscriptions} subscriptions: ${total} deliveries at once`);
     const spent = durableCpu(worker, temporal, installation);
@@ -63,7 +63,7 @@ export async function measureDeliveries(
   }
 }
 
-/** How many deliveries are made at once: every subscription has the same number. */
+/** Returns how many deliveries are made at once: the same number for every subscription. */
 const deliveriesOf = (subscriptions: number) => Math.ceil(Math.max(400, subscriptions) / subscriptions) * subscriptions;
 
 async function burst(source: EventSource, { total, subscriptions }: { total: number; subscriptions: number }) {
@@ -75,7 +75,7 @@ async function burst(source: EventSource, { total, subscriptions }: { total: num
   return (total * 1000) / (source.arrived.at(-1)! - begun);
 }
 
-/** Markdown, a line for each number of subscriptions. */
+/** Returns Markdown with a line for each number of subscriptions. */
 export function deliveriesTable(results: readonly Deliveries[]): string {
   const rows = results.map(({ subscriptions, firstAttemptMs: { p50, p99 }, perSecond, cpu, limitPerSecond }) =>
     [

@@ -9,32 +9,32 @@ import type { Surroundings } from '../surroundings.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
 import { type BenchWorker, megabytes, startWorker, untilOpen } from '../worker.js';
 
-/** What that many claims of domains cost whose record is not there. */
+/** What `pending` claims of domains without their DNS record cost. */
 export interface PendingDomains {
   pending: number;
   /** From the start of the worker until no message is left in the outbox. */
   openedMs: number;
-  /** Of worker, Temporal and PostgreSQL while it polled; null off Linux. */
+  /** CPU time of worker, Temporal and PostgreSQL while the worker polled; null if not on Linux. */
   pollingCpu: DurableCpu | null;
-  /** The worker's memory while it opened them, at most, and while it polled; null off Linux. */
+  /** The worker's highest memory while it opened them (`openingRssMb`) and while it polled; null if not on Linux. */
   openingRssMb: number | null;
   rssMb: number | null;
-  /** Looks that fell due while it polled, and how many of them came. */
+  /** Checks that fell due while it polled, and how many of them happened. */
   due: number;
   looked: number;
-  /** Milliseconds from the moment of a look to the question at the name server; null where none fell due. */
+  /** Milliseconds from the due time of a check to the question at the name server; null if none fell due. */
   lateMs: { p50: number; p99: number } | null;
 }
 
 const giveUpAfterMs = hours(1);
-/** How long its polling is looked at, and how long a look may be late before it counts as missing. */
+/** How long polling is observed, and how late a check may be before it counts as missing. */
 const polledForMs = minutes(5);
 const missingAfterMs = seconds(30);
 const claimsOfAccount = 20;
 
 /**
- * Claims so many domains, all some hours old: each is looked for once an hour by the usual schedule, at a moment
- * of its own. The embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
+ * Claims `pending` domains, all some hours old: the usual schedule checks each once an hour, at its own time. The
+ * embedded Temporal opens about twenty per second on two cores, so ten thousand take a while.
  */
 export async function measureDomains(
   pending: number,
@@ -52,8 +52,8 @@ export async function measureDomains(
     const start = performance.now();
     const worker = await startWorker(installation, servers, stops, { DNS_SERVERS: names.address });
     const opened = await untilOpen({ worker, start, giveUpAfterMs, say, left: () => leftInOutbox(owner) });
-    await worker.settles(); // a process that was started has a task that waits for the worker still
-    const from = Date.now() + missingAfterMs; // what fell due before may be late
+    await worker.settles(); // a started process still has a task that waits for the worker
+    const from = Date.now() + missingAfterMs; // checks that were due before may be late
     await sleep(missingAfterMs);
     say(`polling for ${polledForMs / 60_000} minutes`);
     const spent = durableCpu(worker, temporal, installation);
@@ -66,14 +66,17 @@ export async function measureDomains(
   }
 }
 
-/** Rows and messages as a claim writes them, in Accounts of their own. @returns by name, one of the moments of its looks */
+/**
+ * Writes rows and messages like a claim does, in separate Accounts.
+ * @returns by domain, one of the times of its checks
+ */
 async function seed(owner: pg.Client, pending: number): Promise<Map<string, number>> {
   await owner.query(
     `insert into accounts (id, name, slug, created_at, updated_at)
      select gen_random_uuid(), 'Bench ' || n, 'bench-' || n, now(), now() from generate_series(0, ($1::int - 1) / $2::int) n`,
     [pending, claimsOfAccount],
   );
-  // The usual schedule begins with an hour of more frequent looks; from then on they come at whole hours of the claim's age.
+  // The usual schedule begins with an hour of more frequent checks; later ones are at whole hours of the claim's age.
   const { rows } = await owner.query<{ domain: string; started_at: Date }>(
     `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, fails_at, next_check_at)
      select gen_random_uuid(), a.id, 'd-' || n || '.bench.example', 'bench-' || n, 'pending', 'platform_admin', gen_random_uuid(),
@@ -94,7 +97,7 @@ async function seed(owner: pg.Client, pending: number): Promise<Map<string, numb
   return new Map(rows.map(({ domain, started_at }) => [`_svc-verification.${domain}`, started_at.getTime()]));
 }
 
-/** How many the relay has not started yet. */
+/** Returns how many messages the relay has not started yet. */
 async function leftInOutbox(owner: pg.Client): Promise<number> {
   return (await owner.query<{ left: number }>('select count(*)::int as left from outbox')).rows[0]!.left;
 }
@@ -107,7 +110,7 @@ async function mostWhile(worker: BenchWorker, ms: number): Promise<number | null
   return most;
 }
 
-/** Of the looks that fell due in a span of time, those that came, and how late. */
+/** Returns how many checks fell due in a time span, how many of them happened, and how late. */
 function looksAt(
   asked: readonly { name: string; at: number }[],
   dueAt: ReadonlyMap<string, number>,
@@ -128,7 +131,7 @@ function looksAt(
   return { due: due.size, looked: late.size, lateMs };
 }
 
-/** Markdown, a line for each number of claims. */
+/** Returns Markdown with a line for each number of claims. */
 export function domainsTable(results: readonly PendingDomains[]): string {
   const rows = results.map(({ pending, openedMs, openingRssMb, rssMb, pollingCpu, due, looked, lateMs }) =>
     [

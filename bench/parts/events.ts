@@ -7,15 +7,17 @@ import { percent } from '../report/text.js';
 import { type Seed, seed } from '../seed.js';
 import { type Api, startApis } from '../service.js';
 
-/** What it costs to read an Environment's events, of which there are so many. */
+/** What it costs to read the events of an Environment that has `events` of them. */
 export interface EventReads {
   events: number;
-  /** Events a second for one reader of the whole feed, a thousand at a time; and for `pg` alone, over the same index. */
+  /**
+   * Events per second for one reader of the whole feed, a thousand at a time, and for `pg` alone over the same index.
+   */
   feedPerSecond: number;
   limitPerSecond: number;
-  /** Milliseconds for a hundred changes, begun anywhere. */
+  /** Milliseconds for a hundred changes from any place in the feed. */
   feedPageMs: Times;
-  /** Milliseconds for twenty rows of the audit log with their exact total. */
+  /** Milliseconds for twenty rows of the audit log with the exact total. */
   auditMs: Record<(typeof auditPages)[number], Times>;
 }
 interface Times {
@@ -29,7 +31,7 @@ const actors = 200;
 const perTransaction = 5_000;
 const asked = 100;
 
-/** Fills the events of half a year and reads them as clients do, by one api process. */
+/** Writes the events of half a year and reads them like clients do, from one api process. */
 export async function measureEvents(stops: Stops, counts: readonly number[], say: (line: string) => void) {
   const results: EventReads[] = [];
   for (const events of counts) {
@@ -54,7 +56,7 @@ async function withOwner<T>({ ownerUrl }: Installation, work: (owner: pg.Client)
   }
 }
 
-/** By SQL and as the owner: by the service's own rules a million changes would take an hour. */
+/** Writes events by SQL as the owner: through the service's own rules a million changes would take an hour. */
 async function fill(owner: pg.Client, scope: Seed['scope'], events: number): Promise<void> {
   for (let back = months; back > 0; back--) {
     await owner.query(`do $$ declare starts timestamptz := date_trunc('month', now(), 'UTC') - interval '${back} months';
@@ -65,7 +67,7 @@ begin
   insert into event_partitions values (name, starts, starts + interval '1 month');
 end $$`);
   }
-  await owner.query('delete from event_marks'); // of the installation, which was made after what happens here
+  await owner.query('delete from event_marks'); // the installation's marks are later than these events
   for (let from = 0; from < events; from += perTransaction) {
     await owner.query(
       `with written as (
@@ -104,7 +106,7 @@ async function measure(
     for (let i = -20; i < asked; i++) {
       const begun = performance.now();
       await read(paths(i));
-      if (i >= 0) taken.push(performance.now() - begun); // the first ones compile code and plans
+      if (i >= 0) taken.push(performance.now() - begun); // the first reads compile code and plans
     }
     return { p50: percentile(taken, 0.5), p99: percentile(taken, 0.99) };
   };
@@ -131,7 +133,7 @@ async function measure(
   };
 }
 
-/** The whole feed, as somebody who begins reads it. @returns where each thousand ended */
+/** Reads the whole feed like a new reader. @returns the cursor after each thousand, and the time in ms */
 async function readFeed(read: (path: string) => Promise<Record<string, never>>, events: number) {
   const seen: string[] = [];
   let count = 0;
@@ -147,12 +149,12 @@ async function readFeed(read: (path: string) => Promise<Record<string, never>>, 
     cursor = `&cursor=${next_cursor}`;
     if (!has_more) break;
   }
-  // What the installation's own making has recorded is in it, too.
+  // The feed also has the events of the installation's creation.
   if (count < events) throw new Error(`the feed had ${count} of ${events} events`);
   return { seen, ms: performance.now() - begun };
 }
 
-/** The same rows in the same portions, with nothing around the statement. @returns events a second */
+/** Reads the same rows in the same portions with the bare statement. @returns events per second */
 async function readAlone(owner: pg.Client, environmentId: string): Promise<number> {
   let [transaction, id, count] = ['0', nilUuid, 0];
   const begun = performance.now();
@@ -169,7 +171,7 @@ async function readAlone(owner: pg.Client, environmentId: string): Promise<numbe
   }
 }
 
-/** Markdown, a column for each number of events. */
+/** Returns Markdown with a column for each number of events. */
 export function eventsTable(results: readonly EventReads[]): string {
   const ms = ({ p50, p99 }: Times) => `${p50.toFixed(1)} (${p99.toFixed(1)}) ms`;
   const lines: [string, (result: EventReads) => string][] = [

@@ -10,18 +10,18 @@ import { measureRegistrations, registrationsTable } from './registrations.js';
 import { measureTurns, turnsTable } from './turns.js';
 import { measureWindows, windowsTable } from './windows.js';
 
-/** What is measured by itself instead of the workloads, beside few of something and beside many. */
+/** A measurement apart from the workloads, with few and with many of something. */
 export interface BenchPart {
   name: string;
   /** Its heading in the report. */
   title: string;
-  /** For the usage. */
+  /** The lines of the usage. */
   about: readonly string[];
-  /** How many there are, unless the command line says. */
+  /** The sizes, unless the command line names others. */
   usual: readonly number[];
-  /** Whether it measures durable processes, which another Temporal may run. */
+  /** Whether it measures durable processes, for which the kind of Temporal can be chosen. */
   isDurable?: boolean;
-  /** @returns a table in Markdown, and the figures that it is made of */
+  /** @returns a table in Markdown, and its figures */
   measure(counts: readonly number[], surroundings: Surroundings): Promise<{ table: string; results: object }>;
 }
 
@@ -40,7 +40,7 @@ const part = <Result extends object>({
   },
 });
 
-/** Measures one count after the other, each with an installation of its own. */
+/** Measures one count after the other, each with its own installation. */
 const eachOf =
   <Result>(measure: (count: number, surroundings: Surroundings) => Promise<Result>) =>
   async (counts: readonly number[], surroundings: Surroundings): Promise<Result[]> => {
@@ -49,7 +49,7 @@ const eachOf =
     return results;
   };
 
-/** In the order of the report. */
+/** All parts, in the order of the report. */
 export const benchParts: readonly BenchPart[] = [
   part({
     name: 'registrations',

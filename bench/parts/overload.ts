@@ -11,20 +11,20 @@ import { type Api, startApis } from '../service.js';
 import { createHolders, workloads } from '../workloads/index.js';
 import { newRequest } from '../workloads/sign-in.js';
 
-/** What one api does while so many people sign in again and again, beside four applications that refresh. */
+/** What one api does while `callers` people sign in repeatedly, and four applications refresh tokens. */
 export interface Overload {
   callers: number;
-  /** Sign-ins a second that were admitted, and that were refused. */
+  /** Sign-ins per second that were admitted, and that were refused (`shed`). */
   admitted: number;
   shed: number;
   admittedMs: { p50: number; p99: number };
   refreshes: number;
-  /** Refreshes a second that were refused as well. */
+  /** Refreshes per second that were refused as well. */
   refreshesShed: number;
   refreshMs: { p50: number; p99: number };
   /** The slowest answer of `/healthz`, in milliseconds. */
   healthMs: number;
-  /** Of the api, at its end; null off Linux. */
+  /** The api's memory at the end; null if not on Linux. */
   rssMb: number | null;
 }
 
@@ -33,7 +33,7 @@ type Kind = 'admitted' | 'shed' | 'refresh' | 'refreshShed' | 'health';
 const warmMs = 2_000;
 const measuredMs = 10_000;
 const refreshers = 4;
-/** One api, while nobody or ever more people sign in. */
+/** Measures one api while nobody, then more and more people sign in. */
 export async function measureOverload(
   stops: Stops,
   counts: readonly number[],
@@ -105,14 +105,14 @@ async function measure(api: Api, seed: Seed, callers: number): Promise<Overload>
   };
 }
 
-/** @throws whatever is no refusal because of load */
+/** @throws the error if it is no refusal because of load */
 async function refused(error: Error): Promise<'refreshShed'> {
   if (!error.message.startsWith('503 ')) throw error;
   await sleep(1_000);
   return 'refreshShed';
 }
 
-/** Whoever is refused comes back when they are told to. @throws Error for any other answer */
+/** Signs in; waits for `Retry-After` if it is refused. @throws Error for any other answer */
 async function signIn(connection: ReturnType<typeof connect>, seed: Seed, index: number): Promise<'admitted' | 'shed'> {
   const { query } = newRequest(seed.publicClient, seed.redirectUri);
   const email = seed.emails[index % seed.emails.length] as string;
@@ -124,7 +124,7 @@ async function signIn(connection: ReturnType<typeof connect>, seed: Seed, index:
   return 'shed';
 }
 
-/** Markdown, a line for each number of callers. */
+/** Returns Markdown with a line for each number of callers. */
 export function overloadTable(results: readonly Overload[]): string {
   const rows = results.map((result) =>
     [

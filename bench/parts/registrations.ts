@@ -11,36 +11,36 @@ import type { Surroundings } from '../surroundings.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
 import { megabytes, startWorker, untilOpen } from '../worker.js';
 
-/** What that many registrations cost that wait for their link. */
+/** What `open` registrations cost that wait for their link to be used. */
 export interface OpenRegistrations {
   open: number;
-  /** From the first message in the outbox until all wait and every mail is out. */
+  /** From the first message in the outbox until all wait and every mail is sent. */
   openedMs: number;
-  /** Of worker, Temporal and PostgreSQL meanwhile; null off Linux. */
+  /** CPU time of worker, Temporal and PostgreSQL meanwhile; null if not on Linux. */
   openingCpu: DurableCpu | null;
-  /** The worker's memory while it opened them, at most; null off Linux. */
+  /** The worker's highest memory while it opened them; null if not on Linux. */
   openingRssMb: number | null;
-  /** A new worker beside them: until it works, and its memory once it has confirmed and reconciled. */
+  /** A new worker with them open: the time until it works, and its memory after it has confirmed and reconciled. */
   restartMs: number;
   rssMb: number | null;
-  /** Milliseconds to confirm one, that no worker has in memory; each in a row of its own. */
+  /** Milliseconds to confirm a registration that no worker has cached; measured one after the other. */
   confirmMs: { median: number; slowest: number };
-  /** Accounts that come of links a second, when many are followed at once. */
+  /** Accounts created per second when many links are used at once. */
   accountsPerSecond: number;
-  /** A run of the reconciler that finds every one of them running. */
+  /** Milliseconds of a reconciler run that finds all of them running. */
   reconcileMs: number;
 }
 
 const giveUpAfterMs = hours(1);
 const confirmed = 20;
-/** So many people follow their link, so many of them at once. */
+/** How many people use their link, and how many of them at once. */
 const manyConfirmed = 200;
 const atOnce = 20;
 const namespace = 'default';
 
 /**
- * Opens so many registrations, and looks at what waiting costs. Each has its workflow and that of its mail;
- * the embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
+ * Opens `open` registrations, and measures what waiting costs. Each has its own workflow and that of its mail; the
+ * embedded Temporal opens about twenty per second on two cores, so ten thousand take a while.
  */
 export async function measureRegistrations(
   open: number,
@@ -51,7 +51,7 @@ export async function measureRegistrations(
   const temporal = await startTemporal(installation);
   const smtpUrl = await startSink(stops);
   const servers = { temporal: temporal.address, smtpUrl };
-  const owner = new pg.Pool({ connectionString: installation.ownerUrl, max: 4 }); // many follow their link at once
+  const owner = new pg.Pool({ connectionString: installation.ownerUrl, max: 4 }); // many links are used at once
   const processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
   try {
     const ids = await seed(owner, open, installation.masterKeys.split(':')[0]!);
@@ -90,7 +90,7 @@ export async function measureRegistrations(
   }
 }
 
-/** Rows and messages as `park` writes them; old enough for the reconciler. */
+/** Writes rows and messages like `park`, old enough for the reconciler. */
 async function seed(owner: pg.Pool, open: number, keyId: string): Promise<string[]> {
   const { rows } = await owner.query<{ id: string }>(
     `insert into pending_registrations (id, email, password_hash, first_name, last_name, account_name, application_name, locale,
@@ -109,7 +109,7 @@ async function seed(owner: pg.Pool, open: number, keyId: string): Promise<string
   return rows.map(({ id }) => id);
 }
 
-/** How many have no mail yet that has been sent. */
+/** Returns how many registrations have no sent mail yet. */
 async function leftToMail(owner: pg.Pool, open: number): Promise<number> {
   const { rows } = await owner.query<{ sent: number }>(
     `select count(*)::int as sent from emails where status = 'sent'`,
@@ -117,7 +117,7 @@ async function leftToMail(owner: pg.Pool, open: number): Promise<number> {
   return open - rows[0]!.sent;
 }
 
-/** As the api does it when the link's button is pressed. */
+/** Confirms like the api when a person presses the link's button. */
 async function confirm(processes: Processes, owner: pg.Pool, id: string): Promise<void> {
   const { rows } = await owner.query<{ expires_at: Date }>(
     'select expires_at from pending_registrations where id = $1',
@@ -151,7 +151,7 @@ async function timeOf(work: () => Promise<void>): Promise<number> {
   return performance.now() - start;
 }
 
-/** A mail server that takes everything and keeps nothing. */
+/** Starts a mail server that accepts everything and stores nothing. */
 async function startSink(stops: Stops): Promise<string> {
   const port = await freePort();
   const server = new SMTPServer({
@@ -168,7 +168,7 @@ async function startSink(stops: Stops): Promise<string> {
   return `smtp://127.0.0.1:${port}`;
 }
 
-/** Markdown, a line for each number of registrations. */
+/** Returns Markdown with a line for each number of registrations. */
 export function registrationsTable(results: readonly OpenRegistrations[]): string {
   const rows = results.map((one) =>
     [

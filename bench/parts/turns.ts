@@ -7,12 +7,12 @@ import type { Surroundings } from '../surroundings.js';
 import { startWorker } from '../worker.js';
 import { createEventSource, loneEventsOf } from './deliveries-events.js';
 
-/** What an Account's deliveries wait for, while another one has that many before them. */
+/** How long an Account's deliveries wait while another Account has `before` deliveries ahead of them. */
 export interface Turns {
   before: number;
-  /** Milliseconds from the commit of an event to its call, of one event a second. */
+  /** Milliseconds from the commit of an event to its call, with one event per second. */
   waitMs: { p50: number; most: number };
-  /** Of the deliveries before them, those that had not been made when the last of these had come. */
+  /** How many deliveries ahead of them were not made yet when the last of these arrived. */
   left: number;
 }
 
@@ -20,7 +20,7 @@ const subscriptions = 10;
 const events = 20;
 const everyMs = 1_000;
 
-/** Has one Account with ten subscriptions wait for so many deliveries, and another one for few. */
+/** Gives one Account with ten subscriptions `before` deliveries, then another Account a few. */
 export async function measureTurns(before: number, { stops, say, startTemporal }: Surroundings): Promise<Turns> {
   say(`${before} deliveries of another Account: starting PostgreSQL and a worker`);
   const installation = await install(stops);
@@ -31,7 +31,7 @@ export async function measureTurns(before: number, { stops, say, startTemporal }
   const many = await createEventSource({ ...shared, subscriptions });
   const few = await createEventSource({ ...shared, subscriptions: 1, scope: await newNeighbour(db) });
   try {
-    await many.happen('for one'); // what is young is slow
+    await many.happen('for one'); // warms up
     await loneEventsOf(few, 1, 0);
     for (let i = 0; i < before / subscriptions; i++) await many.happen('for all');
     const waits = await loneEventsOf(few, events, everyMs);
@@ -43,7 +43,7 @@ export async function measureTurns(before: number, { stops, say, startTemporal }
   }
 }
 
-/** Markdown, a line for each number of deliveries that wait. */
+/** Returns Markdown with a line for each number of waiting deliveries. */
 export function turnsTable(results: readonly Turns[]): string {
   const rows = results.map(({ before, waitMs: { p50, most }, left }) =>
     [before, `${Math.round(p50)} ms`, `${Math.round(most)} ms`, left].map(String),

@@ -20,25 +20,25 @@ import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
 import { startWorker } from '../worker.js';
 import { createEventSource, loneEventsOf } from './deliveries-events.js';
 
-/** What it costs that so many roles end at the same moment, as those of contractors do at the end of a quarter. */
+/** What it costs when `ending` roles end at the same moment, like those of contractors at the end of a quarter. */
 export interface EndingRoles {
   ending: number;
   /** From the commit of the assignments until each has its workflow. */
   openedMs: number;
-  /** Milliseconds from the moment to the event that tells of it. No decision waits for that: it reads the window. */
+  /** Milliseconds from the end to its event. No decision waits for the event: decisions read the window. */
   lateMs: { p50: number; most: number };
-  /** Milliseconds from the commit of an event of another Account to its delivery meanwhile, of one a second. */
+  /** Milliseconds from the commit of another Account's event to its delivery meanwhile, with one event per second. */
   neighbourMs: { p50: number; most: number };
-  /** Of worker, Temporal and PostgreSQL, from the moment to the last event; null off Linux. */
+  /** CPU time of worker, Temporal and PostgreSQL from the end to the last event; null if not on Linux. */
   cpu: DurableCpu | null;
 }
 
 const neighbourEvents = 20;
 const toldWithinMs = hours(1);
-/** By then they have to be open, at 25 a second; a machine that is slower fails, and says how many are not. */
+/** The time in which they must be open, at 25 per second; a slower machine fails, and says how many are not. */
 const openingMs = (ending: number) => seconds(20) + ending * 40;
 
-/** Has so many roles end in the same instant, beside an Account that has nothing to do with them. */
+/** Makes `ending` roles end at the same instant, while an unrelated Account has events. */
 export async function measureWindows(
   ending: number,
   { stops, say, startTemporal }: Surroundings,
@@ -57,7 +57,7 @@ export async function measureWindows(
     scope: await newNeighbour(db),
   });
   try {
-    await loneEventsOf(neighbour, 1, 0); // what is young is slow
+    await loneEventsOf(neighbour, 1, 0); // warms up
     const begun = performance.now();
     const endsAt = after(new Date(), openingMs(ending));
     await assign(db, scope, { ending, endsAt });
@@ -77,7 +77,7 @@ export async function measureWindows(
   }
 }
 
-/** Gives as many people one role each, until the same moment. */
+/** Gives `ending` people one role each, all until the same moment. */
 async function assign(db: Db, scope: EnvironmentScope, { ending, endsAt }: { ending: number; endsAt: Date }) {
   const { accountId, applicationId, environmentId } = scope;
   const at = new Date();
@@ -123,7 +123,7 @@ async function assign(db: Db, scope: EnvironmentScope, { ending, endsAt }: { end
   });
 }
 
-/** Until the relay has started all of them. */
+/** Waits until the relay has started all of them. */
 async function untilStarted(db: Db, endsAt: Date): Promise<void> {
   for (let left = 1; left > 0; await sleep(200)) {
     left = (await db.transaction('system', (tx) => tx.query('select count(*)::int as left from outbox')))[0].left;
@@ -131,7 +131,7 @@ async function untilStarted(db: Db, endsAt: Date): Promise<void> {
   }
 }
 
-/** Until each has had its event. @returns how late they were, in milliseconds */
+/** Waits until each has had its event. @returns how late the events were, in milliseconds */
 async function untilTold(db: Db, { environmentId }: EnvironmentScope, ending: number): Promise<EndingRoles['lateMs']> {
   const text = `select extract(epoch from created_at - (metadata ->> 'at')::timestamptz)::float8 * 1000 as late from events
      where environment_id = $1 and action = 'role_assignment.expired'`;
@@ -146,7 +146,7 @@ async function untilTold(db: Db, { environmentId }: EnvironmentScope, ending: nu
   }
 }
 
-/** Markdown, a line for each number of roles. */
+/** Returns Markdown with a line for each number of roles. */
 export function windowsTable(results: readonly EndingRoles[]): string {
   const rows = results.map(({ ending, openedMs, lateMs, neighbourMs, cpu }) =>
     [

@@ -2,21 +2,23 @@ import type { Cell } from '../cells.js';
 import { type PeerFigure, perSecondOf } from './peer-figures.js';
 import type { Results, Share } from './text.js';
 
-/** What another service does of the same kind, as its driver calls them. */
+/** A comparable service and what it does, by the names that its driver uses. */
 interface Peer {
   name: string;
   target: string;
   workload: string;
-  /** Operations per second on a machine of two cores, with PostgreSQL and the load on it too (docs/performance.md). */
+  /**
+   * Operations per second on a machine with two cores, which also runs PostgreSQL and the load (docs/performance.md).
+   */
   perSecond: number;
 }
 
-/** What a workload is to reach at 16 connections, with one api process or with one for each core, whichever does better. */
+/** The goal of a workload at 16 connections, with one api process or with one per core, whichever is better. */
 export type Aim = AimOf & ({ times: number; peer: Peer } | { ofLimit: number; limit: string });
 
 interface AimOf {
   workload: string;
-  /** What is to be known of the peer. */
+  /** A remark about the peer. */
   but?: string;
 }
 
@@ -63,23 +65,23 @@ export const aims: readonly Aim[] = [
 
 const atConnections = 16;
 
-/** Whether a cell is one that an aim is held against. */
+/** Whether a cell is compared with an aim. */
 export const isHeldAgainst = (workload: string, concurrency: number): boolean =>
   concurrency === atConnections && aims.some((aim) => aim.workload === workload);
 
 export interface Reached {
   aim: Aim;
-  /** What the peer does; null of a part of the machine's limit. `isBeside`: in the same run, and not on that machine of before. */
+  /** The peer's figure, `isBeside` if measured with this run; null if the aim is a share of the machine's limit. */
   peer: { perSecond: number; isBeside: boolean } | null;
-  /** In what the aim counts: operations per second, or the part of the limit. */
+  /** In the unit of the aim: operations per second, or the share of the limit. */
   wanted: number;
   reached: number;
-  /** Of the aim; 1 is there. */
+  /** The share of the aim that was reached; 1 meets it. */
   share: number;
   processes: number;
 }
 
-/** How near the run came to each aim whose workload was in it, beside the peers that were measured with it. */
+/** Returns how close the run came to each aim of its workloads, given the peers that were measured with it. */
 export function reachedAims(
   { cells, peers = [] }: Pick<Results, 'cells' | 'peers'>,
   shareOf: (cell: Cell) => Share | null,

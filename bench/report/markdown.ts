@@ -3,7 +3,7 @@ import type { Workload } from '../workloads/index.js';
 import { type Reached, reachedAims } from './aims.js';
 import { digits, headOf, percent, type Results, type Share } from './text.js';
 
-/** A measurement that is not one of the workloads: what waiting, delivering or reading costs. */
+/** A measurement apart from the workloads: what waiting, delivering or reading costs. */
 export interface Part {
   title: string;
   at: string;
@@ -11,7 +11,7 @@ export interface Part {
   table: string;
 }
 
-/** The workloads of one run as Markdown: machine and its limits, aims, plots by name, every cell. */
+/** Returns the workloads of one run as Markdown: the machine and its limits, aims, plots by name, every cell. */
 export function workloadsSection(
   results: Results,
   workloads: readonly Workload[],
@@ -41,7 +41,7 @@ function aimsTable(reached: readonly Reached[]): string {
   return markdownTable(['workload', 'a second', 'aim', 'of it', 'reached', 'processes', 'what the aim is'], rows);
 }
 
-/** With the peer's own figure, where it was measured beside. */
+/** Returns what an aim is about, with the peer's figure if that was measured with this run. */
 function whatItIs({ aim, peer }: Pick<Reached, 'aim' | 'peer'>): string {
   if ('limit' in aim) return `of the ${aim.limit} limit`;
   const name = aim.times === 1 ? aim.peer.name : `${aim.times} × ${aim.peer.name}`;
@@ -83,7 +83,7 @@ function cellsTable(
 
 const shareText = (share: Share | null): string => (share === null ? '' : percent(share.ofLimit));
 
-/** A Markdown table; numbers stand on the right. */
+/** Returns a Markdown table; numbers are right-aligned. */
 export function markdownTable(headings: readonly string[], rows: readonly string[][]): string {
   const line = (texts: readonly string[]) => `| ${texts.join(' | ')} |`;
   const rule = headings.map((_, column) => (column === 0 ? '---' : '--:'));

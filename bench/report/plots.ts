@@ -3,16 +3,16 @@ import { compile, type TopLevelSpec } from 'vega-lite';
 import { type Cell, loadOf } from '../cells.js';
 import type { Results, Share } from './text.js';
 
-/** What a plot is made of: a cell with the machine's limit beside it. */
+/** A data point of a plot: a cell with the machine's limit. */
 interface Dot {
   workload: string;
   load: string;
   perSecond: number;
-  /** Operations per second that the machine's limit would allow; null where it was not measured. */
+  /** Operations per second that the machine's limit would allow; null if it was not measured. */
   most: number | null;
   p50: number;
   p99: number;
-  /** Whether the slowest hundredth takes more than five times the median. */
+  /** Whether p99 is more than five times the median. */
   isUneven: boolean;
 }
 
@@ -20,7 +20,7 @@ const width = 620;
 const rowStep = 34;
 const unevenFrom = 5;
 
-/** How fast, beside how fast the machine could: a dot for each load, a stroke for the limit. */
+/** Draws speeds and the machine's limits: a dot for each load, a stroke for the limit. */
 export const speedPlot = (results: Results, shareOf: (cell: Cell) => Share | null): Promise<string> =>
   draw({
     ...frame(dotsOf(results, shareOf), 'operations a second; the stroke is what the machine’s limit allows'),
@@ -39,7 +39,7 @@ export const speedPlot = (results: Results, shareOf: (cell: Cell) => Share | nul
     ],
   });
 
-/** How long: from the median to the slowest hundredth, one line for each load. */
+/** Draws latencies: one line for each load, from the median to p99. */
 export const latencyPlot = (results: Results, shareOf: (cell: Cell) => Share | null): Promise<string> =>
   draw({
     ...frame(dotsOf(results, shareOf), 'milliseconds from p50 to p99; hollow: p99 is more than 5 × p50'),
@@ -66,7 +66,7 @@ export const latencyPlot = (results: Results, shareOf: (cell: Cell) => Share | n
     ],
   });
 
-/** What ten times the data costs in CPU time: 1 is no growth. Null without workloads that have sizes. */
+/** Draws what ten times the data costs in CPU time (1: no growth). Returns null without workloads that have sizes. */
 export function growthPlot(
   grown: readonly { workload: string; load: string; times: number }[],
 ): Promise<string> | null {

@@ -8,13 +8,13 @@ import { type Part, partSection, workloadsSection } from './markdown.js';
 import { growthPlot, latencyPlot, speedPlot } from './plots.js';
 import { type Results, shareOf } from './text.js';
 
-/** Where the newest figures of each measurement are kept, with the report that is made of them. */
+/** The folder with the newest figures of each measurement, and the report that is made from them. */
 export const resultsFolder = join(projectRoot, 'bench/results');
 
-/** Ends the name of a part that was measured on a Temporal server on PostgreSQL, which has a section of its own. */
+/** The suffix of a part that was measured with a Temporal server on PostgreSQL, which has its own section. */
 export const onServer = '-server';
 
-/** Keeps what was measured (`workloads`, or one of the parts), and makes the report anew. */
+/** Stores a measurement (`workloads`, or one of the parts), and writes the report again. */
 export async function keepResults(name: string, content: Results | Part, folder = resultsFolder): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, `${name}.json`), `${JSON.stringify(content, null, 2)}\n`);

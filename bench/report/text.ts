@@ -6,31 +6,33 @@ import type { PeerFigure } from './peer-figures.js';
 
 export interface Results {
   at: string;
-  /** Its argon2: as the package brings it, or compiled for AVX2 (docs/decisions/0087); runs of before do not say, and had the former. */
+  /**
+   * `argon2`: the package's binary, or compiled for AVX2 (docs/decisions/0087); if absent, in older runs, the former.
+   */
   machine: { cores: number; model: string; node: string; argon2?: 'brought' | 'compiled' };
   quick: boolean;
   limits: Limits;
-  /** Of each api process, in the order of their starts. */
+  /** The start-up time of each api process, in the order of their starts. */
   readyMs: number[];
-  /** Of an api process that has answered nothing but its readiness, 15 s after it; null off Linux. */
+  /** Memory of an api process 15 s after it was ready, without any other request; null if not on Linux. */
   idleRssMb: number | null;
-  /** As they were served, the sign-in page first, then the heaviest. */
+  /** The pages as served: the sign-in page first, then the others by descending size. */
   pages: PageWeight[];
   cells: Cell[];
-  /** Other services, measured on this machine shortly before; without them the aims are of another machine's. */
+  /** Other services, measured on this machine shortly before; if absent, the aims use another machine's figures. */
   peers?: PeerFigure[];
 }
 
 export interface Share {
-  /** Of the machine's limit, counted in what the limit counts: signatures, hashes, bare answers. */
+  /** The share of the machine's limit, in the unit of the limit: signatures, hashes, bare answers. */
   ofLimit: number;
-  /** The same counted per operation: a grant with two signatures counts once. */
+  /** The share per operation: a grant with two signatures counts once. */
   perOperation: number;
-  /** How much of the CPU time of api and PostgreSQL goes into what the limit counts; null off Linux, and where none does. */
+  /** The share of api's and PostgreSQL's CPU time spent on what the limit counts; null if none, or not on Linux. */
   ofCpu: number | null;
 }
 
-/** How near to its limit a workload came; null where the limit was not measured. */
+/** Returns how close a workload came to its limit; null if the limit was not measured. */
 export function shareOf(cell: Cell, { limit, uses }: Workload, { limits, cells }: Results): Share | null {
   const most = limit === 'hello' ? helloBeside(cell, cells) : limits[limit];
   if (!most) return null;
@@ -50,7 +52,7 @@ function helloBeside({ processes, concurrency }: Cell, cells: readonly Cell[]) {
   return found && { perSecond: found.perSecond, cpuMs: found.serverCpuMs };
 }
 
-/** How fast a bare route answered under the same load. */
+/** Returns the speed of a bare route under the same load. */
 export const bareRoute = (cell: Cell, cells: readonly Cell[]) => helloBeside(cell, cells)?.perSecond ?? null;
 
 const headings = [
@@ -70,7 +72,7 @@ const headings = [
   'of CPU',
 ];
 
-/** The results as a person reads them. */
+/** Returns the results as a table for people. */
 export function textTable(results: Results, workloads: readonly Workload[]): string {
   const rows = workloads.flatMap((workload) =>
     results.cells
@@ -115,7 +117,7 @@ function rowOf(cell: Cell, share: Share | null, { uses }: Workload): string[] {
 
 const notes = (workloads: readonly Workload[]): string[] => [
   ...workloads
-    .filter(({ size }) => size !== 'large') // what is asked is the same
+    .filter(({ size }) => size !== 'large') // both sizes have the same requests
     .map(({ name, about }) => `${name.replace(/@.*/, '').padEnd(22)} ${about}`),
   '',
   'The limit is RSA signatures for refresh and SAML, argon2id hashes for both logins, single-row reads for what has a size (@small,',
@@ -143,7 +145,7 @@ const limit = ({ perSecond, cpuMs }: Limit) => `${digits(perSecond)}/s at ${digi
 const whole = (value: number) => value.toFixed(0);
 export const percent = (share: number) =>
   `${share > 0 && share < 0.1 ? (share * 100).toPrecision(2) : (share * 100).toFixed(0)} %`;
-/** Three digits are all that a noisy machine gives. */
+/** Rounds to three digits: a noisy machine is no more precise. */
 export const digits = (value: number | null) =>
   value === null
     ? ''

@@ -10,7 +10,7 @@ const names = {
 };
 const emailFormat = 'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress';
 
-/** What a provider reads in the URL by which a browser comes (SAML 2.0 Bindings §3.4). */
+/** Parses the request in the URL by which a browser arrives at the provider (SAML 2.0 Bindings §3.4). */
 export function requestIn(url: string) {
   const { searchParams } = new URL(url);
   const xml = inflateRawSync(Buffer.from(searchParams.get('SAMLRequest') ?? '', 'base64')).toString();
@@ -23,7 +23,7 @@ export function requestIn(url: string) {
   };
 }
 
-/** A provider that signs its assertions with RSA and SHA-256. What it writes is canonical XML as it stands. */
+/** Creates a provider that signs its assertions with RSA and SHA-256. It writes XML that is already canonical. */
 export function createProvider({ issuer, privateKey }: Pick<SamlSeed, 'issuer' | 'privateKey'>) {
   const key = createPrivateKey(privateKey);
   return (request: ReturnType<typeof requestIn>, email: string): Record<string, string> => {
@@ -39,7 +39,7 @@ export function createProvider({ issuer, privateKey }: Pick<SamlSeed, 'issuer' |
   };
 }
 
-/** An enveloped signature (XML Signature §4) of an element that is canonical already. */
+/** Returns an enveloped signature (XML Signature §4) of an element that is already canonical. */
 function signatureOf(canonical: string, id: string, key: KeyObject): string {
   const algorithm = (uri: string, name: string) => `<ds:${name} Algorithm="${uri}"></ds:${name}>`;
   const digest = createHash('sha256').update(canonical).digest('base64');

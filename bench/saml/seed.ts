@@ -5,7 +5,7 @@ import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 import type { Db } from '../../src/platform/database/db.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 
-/** An identity provider that the load plays. */
+/** An identity provider that the load simulates. */
 export interface SamlSeed {
   connectionId: string;
   issuer: string;
@@ -13,7 +13,7 @@ export interface SamlSeed {
   privateKey: string;
 }
 
-/** Seeds an active connection to a provider whom everybody has signed in by before, by their address. */
+/** Seeds an active connection to a provider to which everybody is already linked, by their address. */
 export async function newSamlSeed(
   db: Db,
   { accountId, environmentId }: EnvironmentScope,

@@ -7,16 +7,16 @@ import { startApis } from '../service.js';
 import { createScimWork, type ScimWork } from './operations.js';
 import { seedScim } from './seed.js';
 
-/** What a directory of so many people costs, by what is asked of it. */
+/** What requests to a directory of `people` people cost. */
 export interface ScimResult {
   people: number;
-  /** In the order in which they were measured: changes come last. */
+  /** By request, in the order in which they were measured: changes come last. */
   measured: Record<string, Measurement>;
 }
 
 const concurrency = 4;
 
-/** Asks and changes a directory of few and then of many people, by one api process. */
+/** Reads and changes a directory of few and then of many people, with one api process. */
 export async function measureScim(
   stops: Stops,
   counts: readonly number[],
@@ -47,7 +47,7 @@ const workerOf = (origin: string, work: ScimWork) => async (index: number) => {
   return { run: work(connection, { index, of: concurrency }), close: () => connection.close() };
 };
 
-/** Markdown, a line for each request. */
+/** Returns Markdown with a line for each request. */
 export function scimTable(results: readonly ScimResult[]): string {
   const show = (one: Measurement | undefined) => {
     if (!one) return '–';

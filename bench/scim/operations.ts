@@ -2,7 +2,7 @@ import type { Operation } from '../closed-loop.js';
 import { type Connection, expectContent, expectStatus, jsonOf } from '../connection.js';
 import { addressOf, externalIdOf, groupNameOf, otherAddressOf, partOfNameOf, type ScimSeed } from './seed.js';
 
-/** What a worker does with its connection, again and again. */
+/** Makes the operation that a worker repeats on its connection. */
 export type ScimWork = (connection: Connection, worker: { index: number; of: number }) => Operation;
 
 interface Listed {
@@ -10,7 +10,7 @@ interface Listed {
   Resources: { id: string }[];
 }
 
-/** Requests by their names; reading before writing, so that all of it is read as it was made. */
+/** Returns the requests by name; reads come before writes, so that they read the data as seeded. */
 export function createScimWork(seed: ScimSeed): Record<string, ScimWork> {
   const headers = { authorization: `Bearer ${seed.token}` };
   const anybody = () => Math.floor(Math.random() * seed.people);
@@ -66,7 +66,7 @@ const patchOf = (...operations: object[]) => ({
   Operations: operations,
 });
 
-/** Somebody goes out and comes in again; each worker has people of its own. */
+/** Removes a person from a group and adds them again; each worker has its own people. */
 const comeAndGo =
   (seed: ScimSeed, headers: Record<string, string>): ScimWork =>
   (connection, { index }) => {
@@ -82,7 +82,7 @@ const comeAndGo =
     };
   };
 
-/** Each worker keeps people of its own out, and lets them in again. */
+/** Deactivates people and activates them again; each worker has its own people. */
 const activate =
   (seed: ScimSeed, headers: Record<string, string>): ScimWork =>
   (connection, { index, of }) => {

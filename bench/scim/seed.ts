@@ -5,14 +5,14 @@ import { openDb } from '../../src/platform/database/open-db.js';
 import type { Installation } from '../installation.js';
 import { type Seed, seed as seedBase } from '../seed.js';
 
-/** An Environment whose people a directory provisions, with groups. */
+/** An Environment whose people and groups a directory provisions. */
 export interface ScimSeed {
   scope: Seed['scope'];
   token: string;
   people: number;
-  /** By their numbers, from 0. */
+  /** The ids of the people by number, from 0. */
   userIds: readonly string[];
-  /** One that has as many members as a group may have, or everybody but one. It is mapped to a role. */
+  /** A group with as many members as a group may have, or everybody except one person. It is mapped to a role. */
   largeGroupId: string;
 }
 
@@ -23,11 +23,11 @@ const numbered = (i: number) => String(i).padStart(6, '0');
 export const addressOf = (i: number): string => `p${numbered(i)}@people.example`;
 export const otherAddressOf = (i: number): string => `h${numbered(i)}@home.example`;
 export const externalIdOf = (i: number): string => `ext-${numbered(i)}`;
-/** A part of what the person is called, which nobody else is called. */
+/** Returns a part of a person's name that nobody else has. */
 export const partOfNameOf = (i: number): string => `No. ${numbered(i)}`;
 export const groupNameOf = (i: number): string => `Group ${numbered(i)}`;
 
-/** Fills an empty installation. By SQL and as the owner: by SCIM a hundred thousand people would take many minutes. */
+/** Fills an empty installation by SQL as the owner: through SCIM a hundred thousand people would take many minutes. */
 export async function seedScim({ databaseUrl, ownerUrl }: Installation, people: number): Promise<ScimSeed> {
   const { scope } = await seedBase(databaseUrl);
   const owner = new pg.Client({ connectionString: ownerUrl });
@@ -80,7 +80,7 @@ async function seedPeople(owner: pg.Client, { accountId, environmentId }: Seed['
   return ids;
 }
 
-/** @returns the id of the large one */
+/** @returns the id of the large group */
 async function seedGroups(owner: pg.Client, scope: Seed['scope'], userIds: readonly string[]): Promise<string> {
   const { accountId, applicationId, environmentId } = scope;
   const inserted = await owner.query<{ id: string }>(
@@ -91,8 +91,8 @@ async function seedGroups(owner: pg.Client, scope: Seed['scope'], userIds: reado
     [accountId, environmentId, groups],
   );
   const ids = inserted.rows.map(({ id }) => id);
-  // The first one is large; of the others each has its part of the people, beginning anew at the end.
-  // So that everybody is in one or two, however many they are.
+  // The first group is large; each of the others has its part of the people, starting over at the end. So everybody is
+  // in one or two groups, however many people there are.
   const membersOfEach = Math.max(1, Math.round(userIds.length / groups));
   const large = Math.min(membersOfLarge, userIds.length - 1);
   await owner.query(

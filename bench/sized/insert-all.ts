@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 const batch = 5000;
 
-/** Inserts rows a batch at a time, each batch one statement; columns that the rows do not name keep their defaults. */
+/** Inserts rows in batches, each with one statement; columns that the rows do not name get their defaults. */
 export async function insertAll(client: pg.Client, table: string, rows: readonly object[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {}).join(', ');
   const text = `insert into ${table} (${columns}) select ${columns} from jsonb_populate_recordset(null::${table}, $1)`;

@@ -1,11 +1,11 @@
 import type { Size } from './sizes.js';
 
-/** Who holds what where, kept here too, so that the right answer to every question is known without asking. */
+/** A copy of who holds which role where, so that the right answer to every question is known in advance. */
 export interface Model {
   /** The parent of each node; the root is 0 and has -1. Parents come before their children. */
   parents: readonly number[];
   assignments: readonly HeldRole[];
-  /** A random question whose right answer is `allowed`; it is about a leaf. */
+  /** Returns a random question about a leaf, whose right answer is `allowed`. */
   ask(random: Random, allowed: boolean): Question;
 }
 
@@ -23,10 +23,10 @@ export interface Question {
 }
 
 export type RoleName = keyof typeof roles;
-/** From 0 (included) to 1. */
+/** Returns a number from 0 (inclusive) to 1 (exclusive). */
 export type Random = () => number;
 
-/** What each role may do: each one more than the one before. */
+/** The permissions of each role: each role has one more than the role before. */
 export const roles = {
   Reader: ['documents.read'],
   Writer: ['documents.read', 'documents.write'],
@@ -35,10 +35,10 @@ export const roles = {
 export const permissions = roles.Keeper;
 
 const levels = 8;
-/** Which share of the assignments sits on each level below the root. */
+/** The share of the assignments on each level below the root. */
 const shares = [0.05, 0.1, 0.15, 0.2, 0.2, 0.2, 0.1];
 
-/** The same model for the same size, run after run. */
+/** Creates the model; the same size yields the same model in every run. */
 export function createModel({ identities, nodes, roleAssignments }: Size): Model {
   const starts = startsOf(levelSizes(nodes));
   const parents = parentsOf(starts);
@@ -76,7 +76,7 @@ export function createModel({ identities, nodes, roleAssignments }: Size): Model
 
 const grants = (role: RoleName, permission: string) => (roles[role] as readonly string[]).includes(permission);
 
-/** Mulberry32: quick, and the same for the same seed. */
+/** Creates a Mulberry32 generator: fast, and the same numbers for the same seed. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -89,7 +89,7 @@ export function createRandom(seed: number): Random {
 
 const pick = <T>(from: readonly T[], random: Random) => from[Math.floor(random() * from.length)] as T;
 
-/** How many nodes each level has: one root, then each level as many times the one above, `nodes` together. */
+/** Returns the number of nodes per level: one root, then the same factor from level to level, `nodes` in total. */
 function levelSizes(nodes: number): number[] {
   const sizesFor = (factor: number) => Array.from({ length: levels }, (_, level) => Math.round(factor ** level));
   const sum = (sizes: number[]) => sizes.reduce((total, size) => total + size, 0);
@@ -104,7 +104,7 @@ function levelSizes(nodes: number): number[] {
   return sizes;
 }
 
-/** The first node of each level, and the end of the last. */
+/** Returns the first node of each level, and the end of the last one. */
 function startsOf(sizes: readonly number[]): number[] {
   const starts = [0];
   for (const size of sizes) starts.push((starts.at(-1) as number) + size);
@@ -113,7 +113,7 @@ function startsOf(sizes: readonly number[]): number[] {
 
 const sizeAt = (starts: readonly number[], level: number) => (starts[level + 1] as number) - (starts[level] as number);
 
-/** Each level's nodes are dealt to those above in equal shares. */
+/** Returns the parent of each node: a level's nodes are distributed equally among those above. */
 function parentsOf(starts: readonly number[]): number[] {
   const parents = [-1];
   for (let level = 1; level < levels; level++) {
@@ -123,7 +123,7 @@ function parentsOf(starts: readonly number[]): number[] {
   return parents;
 }
 
-/** Different assignments, dealt to the identities in turn. */
+/** Returns distinct assignments, given to the identities in turn. */
 function assign(starts: readonly number[], identities: number, count: number, random: Random): HeldRole[] {
   const names = Object.keys(roles) as RoleName[];
   const made = new Map<string, HeldRole>();

@@ -4,8 +4,8 @@ import type { Seed } from '../seed.js';
 import type { Size } from './sizes.js';
 
 /**
- * What becomes a long list by itself, as many rows of each as there are people: deliveries of a webhook, mails, invites, API keys and
- * events. A second apart, the last one an hour ago; the database counts them.
+ * Writes rows of lists that grow by themselves, as many of each as there are people: deliveries of a webhook, mails,
+ * invites, API keys and events. They are a second apart, the last one an hour ago; the database counts them.
  * @returns the webhook's id
  */
 export async function seedLists(
@@ -97,7 +97,7 @@ export async function seedLists(
     },
     applicationId,
   );
-  // As though they had been counted when they happened: what is older than the last mark is not looked at any more.
+  // As if they had been counted when they happened: events older than the last mark are never counted.
   await owner.query(
     `insert into event_counts as c (day, account_id, application_id, environment_id, action, resource_type, category, severity, outcome,
        identity_visible, value)

@@ -8,35 +8,37 @@ import { createModel, type Model, permissions, type RoleName, roles } from './mo
 import { seedLists } from './seed-lists.js';
 import type { Size } from './sizes.js';
 
-/** An Environment of some size: what is in it, and the model that knows the right answers. */
+/** An Environment of a size: its contents, and the model that knows the right answers. */
 export interface SizedSeed extends Seed {
   size: Size;
   model: Model;
-  /** By their numbers in the model. */
+  /** The ids by number in the model. */
   memberIds: readonly string[];
   nodeIds: readonly string[];
-  /** Has as many deliveries as there are people; null where the people were there already, and no other lists are made. */
+  /**
+   * A webhook with as many deliveries as there are people; null if the people existed already: then no lists are made.
+   */
   webhookId: string | null;
-  /** The top of the nodes that are moved together, and between what they are moved. */
+  /** The top of the subtree that is moved, and the two parents between which it is moved. */
   moved: { id: string; parentIds: readonly [string, string] };
 }
 
 export const emailOf = (identity: number): string => `u${String(identity).padStart(6, '0')}@people.example`;
 
 /**
- * Fills an empty installation. By SQL and as the owner: the service's own rules would take minutes for ten thousand nodes.
- * @returns after a vacuum: the planner knows the sizes, and the trigram index has its pending entries merged.
+ * Fills an empty installation by SQL as the owner: the service's own rules would take minutes for ten thousand nodes.
+ * @returns after a vacuum, so the planner knows the sizes, and the trigram index has its pending entries merged
  */
 export const seedSized = async (installation: Installation, size: Size): Promise<SizedSeed> =>
   fillSized(installation, await seedBase(installation.databaseUrl), size);
 
-/** People who are there already, by their numbers in the model, and who of them is to be inactive. */
+/** Existing people, by number in the model, and which of them should be inactive. */
 export interface People {
   memberIds: readonly string[];
   isInactive(number: number, size: Size): boolean;
 }
 
-/** The same in an Environment that has what all others have, and maybe its people. */
+/** Fills an Environment that already has the base data, and perhaps its people. */
 export async function fillSized(
   { ownerUrl }: Installation,
   base: Seed,
@@ -62,7 +64,7 @@ export async function fillSized(
   }
 }
 
-/** Of the only Environment that is large, as housekeeping has once its people have been there for a while. */
+/** Sets the waymarks of the only large Environment, like housekeeping once its people have been there for a while. */
 async function setWaymarks(owner: pg.Client): Promise<void> {
   const statement = async <Row>({ text }: { text: string }, values: readonly unknown[]) =>
     (await owner.query(text, [...values])).rows as Row[];
@@ -77,7 +79,7 @@ interface Rows {
 }
 
 const uuids = (count: number) => Array.from({ length: count }, () => uuidv7());
-/** A second apart, the last one now: lists by age have an order to find. */
+/** Returns times a second apart, the last one now, so that lists by age have a clear order. */
 const agesOf = (count: number) => {
   const end = Date.now();
   return (i: number) => new Date(end - (count - i) * 1000);
@@ -98,7 +100,7 @@ const familyNames = [
   'Kaya',
 ];
 
-/** What the person of that number is called. */
+/** Returns the address and the names of a person by number. */
 export const profileOf = (i: number) => ({
   email: emailOf(i),
   first_name: givenNames[i % givenNames.length] as string,
@@ -148,7 +150,7 @@ async function seedNodes({ owner, scope, size, model: { parents } }: Rows) {
   const nodeIds = [(found[0] as { id: string }).id, ...uuids(parents.length - 1)];
   const paths: string[][] = [];
   for (const [i, parent] of parents.entries()) paths.push([...(paths[parent] ?? []), nodeIds[i] as string]);
-  // Ten below each: a thousand are four levels, which fit below every node of the tree.
+  // Each has ten nodes below it: a thousand are four levels, which fit below every node of the tree.
   const movedIds = uuids(size.moved);
   const parentIds = [nodeIds[1], nodeIds[2]] as [string, string];
   const movedPaths: string[][] = [];

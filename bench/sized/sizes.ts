@@ -1,13 +1,13 @@
-/** Two Environments that differ in nothing but their size, so that what grows with it shows. */
+/** Two Environments that differ only in their size, which shows what grows with the size. */
 export const sizeNames = ['small', 'large'] as const;
 export type SizeName = (typeof sizeNames)[number];
 
 export interface Size {
   identities: number;
-  /** With the root, on eight levels. */
+  /** Including the root, on eight levels. */
   nodes: number;
   roleAssignments: number;
-  /** Nodes beside them that are moved together; as many in both, so that only what is around them differs. */
+  /** Additional nodes that are moved together: the same number in both, so that only the rest of the tree differs. */
   moved: number;
 }
 

@@ -15,7 +15,7 @@ const bodyOf = ({ memberIds, nodeIds }: SizedSeed, { identity, permission, node 
   node_id: nodeIds[node],
 });
 
-/** Made before the clock starts; every worker asks others. */
+/** Makes the questions before the measurement; every worker has different ones. */
 const questions = <T>(count: number, seed: number, make: (random: () => number) => T) => {
   const random = createRandom(seed);
   const made = Array.from({ length: count }, () => make(random));

@@ -1,7 +1,7 @@
 import { type Connection, expectContent, jsonOf } from '../connection.js';
 import type { Workload } from './workload.js';
 
-/** One GET whose answer must have something in it. */
+/** A workload of one GET, whose answer `has` checks. */
 const document = (
   name: string,
   about: string,
@@ -32,7 +32,7 @@ export const documentWorkloads: Workload[] = [
   ),
 ];
 
-/** What Fastify does alone: the limit of everything that is one small GET. */
+/** Fastify alone: the limit of every workload that is one small GET. */
 export const hello = document(
   'hello',
   'a bare Fastify: the limit',

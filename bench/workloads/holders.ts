@@ -3,7 +3,7 @@ import type { Client, Seed } from '../seed.js';
 import { createKept } from './kept.js';
 import { signIn, type Tokens } from './sign-in.js';
 
-/** People who are signed in: one for each worker and client. Each refresh leaves its newest token here. */
+/** Signed-in people: one for each worker and client. Each refresh stores its newest token here. */
 export interface Holders {
   of(client: Client, index: number): Promise<Tokens>;
 }

@@ -1,9 +1,12 @@
 import { minutes } from '../../src/platform/clock.js';
 
-/** Well within the life of an access token, which a whole run outlives; and an administrator may sign in five times in a quarter of an hour. */
+/**
+ * Well within the lifetime of an access token, which is shorter than a whole run; and an administrator may sign in five
+ * times in a quarter of an hour.
+ */
 const keptMs = minutes(5);
 
-/** What is signed in once for all who ask with the same key, and anew when its token gets old. */
+/** Returns a function that signs in once for all callers with the same key, and again when the token gets old. */
 export function createKept<Key, SignedIn>(): (key: Key, enter: () => SignedIn) => SignedIn {
   const held = new Map<Key, { since: number; signedIn: SignedIn }>();
   return (key, enter) => {

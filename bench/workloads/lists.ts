@@ -7,11 +7,11 @@ import type { SizedWorkload } from './sized-workload.js';
 
 interface SignedIn {
   headers: Record<string, string>;
-  /** Of the Account, on the Portal. */
+  /** The Account's path on the Portal API. */
   path: string;
 }
 
-/** One sign-in for all workers of a cell and of those after it: none of them measures it. */
+/** One sign-in for all workers of this cell and later ones, so that no cell measures it. */
 const administrators = createKept<SizedSeed, Promise<SignedIn>>();
 const administratorOf = (connection: Connection, seed: SizedSeed): Promise<SignedIn> =>
   administrators(seed, () => signIn(connection, seed));
@@ -36,7 +36,7 @@ const deliveries = async (_connection: Connection, seed: SizedSeed) => ({
   headers: headersOf(seed),
 });
 
-/** First pages of what becomes long by itself. */
+/** First pages of lists that grow by themselves. */
 export const listWorkloads: SizedWorkload[] = [
   listed('deliveries-list', 'deliveries of one webhook', deliveries, people),
   listed(

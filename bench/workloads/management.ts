@@ -19,7 +19,7 @@ export const headersOf = ({ apiKey }: SizedSeed) => ({ 'x-api-key': apiKey });
 const pageOf = async (connection: Connection, path: string, headers: Record<string, string>) =>
   jsonOf<Page>(await connection.get(path, headers));
 
-/** Where a list is: its path below the Public API's, for the API key, or all of it with who asks. */
+/** Where a list is: its path in the Public API, for the API key, or a function for the whole path and the headers. */
 type Place = string | ((connection: Connection, seed: SizedSeed) => Promise<Asked>);
 interface Asked {
   path: string;
@@ -32,7 +32,7 @@ async function askedOf(list: Place, connection: Connection, seed: SizedSeed): Pr
 }
 
 /**
- * One full page of a list, with the total beside it.
+ * Returns a workload of one full page of a list, with the total.
  * @param seeded how many rows the list has at least
  * @param which the number of the page, for a list of `total` rows, and further parameters
  */
@@ -61,9 +61,9 @@ export const listed = (
 });
 
 /**
- * A search whose first page is asked for.
- * @param textOf what is searched for
- * @param isRight whether so many can have been found
+ * Returns a workload of the first page of a search.
+ * @param textOf returns the text to search for
+ * @param isRight whether the number of results is plausible
  */
 export const searched = (
   name: string,
@@ -86,10 +86,10 @@ export const searched = (
   },
 });
 
-/** Where the `Link` of a page goes on, as the path of a request. */
+/** Returns the next page's path from a page's `Link` header. */
 const nextOf = ({ headers: { link } }: Answer): string | undefined => /^<([^>]+)>; rel="next"$/.exec(String(link))?.[1];
 
-/** From the middle to the end, and again. */
+/** Walks from the middle to the end of the list, repeatedly. */
 export const walked: SizedWorkload = {
   name: 'identities-walk',
   about: 'the same from the middle on, each page by the link of the one before',
@@ -111,7 +111,7 @@ export const walked: SizedWorkload = {
   },
 };
 
-/** It stays full while others are created: newer ones come first. */
+/** Returns the last page that is full. It stays full while items are created, since newer ones come first. */
 const lastFullPage = (total: number) => Math.floor(total / take);
 
 export const managementWorkloads: SizedWorkload[] = [

@@ -22,7 +22,7 @@ export const samlWorkloads: Workload[] = [
         expectContent(request.id && request.relayState, 'a request to the provider');
         const cookie = cookieOf(away.headers['set-cookie']);
         const answer = answerOf(request, emails[next % emails.length] as string);
-        next += 17; // so that workers do not follow each other through the same people
+        next += 17; // so that workers do not use the same people one after the other
         const answered = expectStatus(await connection.post(new URL(request.acsUrl).pathname, answer), 303);
         const onward = new URL(String(answered.headers.location), request.acsUrl);
         const signedIn = await connection.get(`${onward.pathname}${onward.search}`, { cookie });
@@ -32,7 +32,7 @@ export const samlWorkloads: Workload[] = [
   },
 ];
 
-/** The cookie by which the browser shows that it is the one that was sent away. */
+/** Returns the cookie that proves that the browser is the one that was redirected. */
 function cookieOf(header: string | string[] | undefined): string {
   const set = [header ?? []].flat().find((one) => one.startsWith('sso='));
   expectContent(set, 'the cookie of the browser');

@@ -8,15 +8,15 @@ export interface Tokens {
   id_token?: string;
 }
 
-/** The header by which a client with a secret proves itself. */
+/** Returns the header that authenticates a client with a secret. */
 export const clientHeaders = ({ id, secret }: Client): Record<string, string> =>
   secret === null ? {} : { authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` };
 
-/** The form field by which a client without one says who it is. */
+/** Returns the form field that identifies a client without a secret. */
 export const clientFields = ({ id, secret }: Client): Record<string, string> =>
   secret === null ? { client_id: id } : {};
 
-/** The whole way of a person and a client, without cookies from before: page, form, code, tokens. Three requests. */
+/** Signs a person in to a client, without earlier cookies: page, form, code, tokens. Three requests. */
 export async function signIn(connection: Connection, client: Client, seed: Seed, email: string): Promise<Tokens> {
   const { page, verifier } = await openSignIn(connection, client, seed);
   const fields = { ...fieldsOf(page, '/oauth/authorize'), email, password: seed.password };
@@ -25,11 +25,11 @@ export async function signIn(connection: Connection, client: Client, seed: Seed,
 
 export interface MailedTo {
   email: string;
-  /** What the person types, once the mail is there. */
+  /** Returns the code that the person types, once it was mailed. */
   readCode(): Promise<string>;
 }
 
-/** The same with an emailed code: page, address, digits, tokens. Four requests. */
+/** Signs in with an emailed code: page, address, digits, tokens. Four requests. */
 export async function signInByCode(
   connection: Connection,
   client: Client,
@@ -43,7 +43,7 @@ export async function signInByCode(
   return redeem(connection, client, seed, await connection.post(verify, fields), verifier);
 }
 
-/** The parameters of an authorization request, and its PKCE verifier. */
+/** Returns the parameters of an authorization request, and its PKCE verifier. */
 export function newRequest({ id }: Client, redirectUri: string) {
   const verifier = randomBytes(32).toString('base64url');
   const query = new URLSearchParams({
@@ -59,7 +59,7 @@ export function newRequest({ id }: Client, redirectUri: string) {
   return { query, verifier };
 }
 
-/** The sign-in page, and the PKCE verifier of the request that it belongs to. */
+/** Returns the sign-in page, and the PKCE verifier of its request. */
 export async function openSignIn(connection: Connection, client: Client, { redirectUri }: Seed) {
   const { query, verifier } = newRequest(client, redirectUri);
   const { text: page } = expectStatus(await connection.get(`/oauth/authorize?${query}`), 200);
@@ -67,7 +67,7 @@ export async function openSignIn(connection: Connection, client: Client, { redir
   return { page, verifier };
 }
 
-/** The tokens for the code that an answer leads to the client with. */
+/** Exchanges the code in an answer's redirect to the client for tokens. */
 export async function redeem(
   connection: Connection,
   client: Client,
@@ -85,7 +85,7 @@ export async function redeem(
   return tokens;
 }
 
-/** The hidden fields of the form that a page sends to `action`. */
+/** Returns the hidden fields of the form that a page sends to `action`. */
 export function fieldsOf(html: string, action: string): Record<string, string> {
   const form = html.split(`action="${action}"`)[1]?.split('</form>')[0] ?? '';
   const inputs = form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);

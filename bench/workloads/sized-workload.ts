@@ -1,6 +1,6 @@
 import type { SizedContext, Workload } from './workload.js';
 
-/** A workload that is measured in the small and in the large Environment. */
+/** A workload that is measured in both the small and the large Environment. */
 export interface SizedWorkload extends Omit<Workload, 'prepare' | 'size'> {
   prepare(context: SizedContext): ReturnType<Workload['prepare']>;
 }

@@ -6,7 +6,7 @@ import type { WorkerContext, Workload } from './workload.js';
 
 type ClientKind = 'publicClient' | 'confidentialClient';
 
-/** @param scope asked for; without `openid` the answer has no ID token, which is one signature less. */
+/** @param scope the requested scope; without `openid` the answer has no ID token, which saves one signature */
 const refresh = (name: string, about: string, kind: ClientKind, scope?: string): Workload => ({
   name,
   about,
@@ -33,7 +33,7 @@ async function prepareLogin({ index, connection, seed }: WorkerContext): Promise
   let next = index;
   return async () => {
     await signIn(connection, seed.publicClient, seed, emailOf(seed, next));
-    next += 17; // so that workers do not follow each other through the same people
+    next += 17; // so that workers do not use the same people one after the other
   };
 }
 
@@ -64,7 +64,7 @@ export const tokenWorkloads: Workload[] = [
     limit: 'argon2',
     uses: 0,
     async prepare({ index, connection, seed, mailedCode }) {
-      const mostWorkers = 64; // each with people of its own: of two codes for one person the older would be read by nobody
+      const mostWorkers = 64; // each has its own people: of two codes for one person the older would never be read
       const people = seed.emails.map((_, person) => person).filter((person) => person % mostWorkers === index);
       let next = 0;
       return async () => {

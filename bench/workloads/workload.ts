@@ -5,7 +5,7 @@ import type { SizedSeed } from '../sized/seed.js';
 import type { SizeName } from '../sized/sizes.js';
 import type { Holders } from './holders.js';
 
-/** What an operation is compared with: the machine's own limit of what it cannot do without. */
+/** The machine's limit with which an operation is compared: that of the work that it cannot avoid. */
 export type LimitName = 'signatures' | 'argon2' | 'reads' | 'hello';
 
 export interface Workload {
@@ -13,15 +13,15 @@ export interface Workload {
   /** What one operation is, for the reader of the table. */
   about: string;
   limit: LimitName;
-  /** How much of the limit one operation uses: two signatures, one hash. 0: it does without, and speeds are compared. */
+  /** How much of the limit one operation uses: two signatures, one hash. 0: none of it, so only speeds are compared. */
   uses: number;
-  /** Which of the two Environments that differ in size it is asked of; left out for the one that all others use. */
+  /** Which of the two Environments of different sizes it uses; absent: the one that all others use. */
   size?: SizeName;
-  /** Asked of api processes that remember the hashes of passwords (bench/remembered-hashes.ts). */
+  /** Whether it uses api processes that remember password hashes (bench/remembered-hashes.ts). */
   isHashingAside?: boolean;
-  /** Only ever one at a time: the service would have them wait for each other. */
+  /** Whether it runs only one at a time, since the service would make several wait for each other. */
   isAlone?: boolean;
-  /** Makes the operation of worker `index`, which has the connection to itself. */
+  /** Makes the operation of worker `index`, which has its own connection. */
   prepare(context: WorkerContext): Promise<Operation>;
 }
 
@@ -29,13 +29,13 @@ export interface WorkerContext {
   index: number;
   connection: Connection;
   seed: Seed;
-  /** Who is signed in already, so that a cell need not begin with sign-ins. */
+  /** People who are signed in already, so that a cell need not begin with sign-ins. */
   holders: Holders;
-  /** The digits of the code that an Identity was mailed last. */
+  /** Returns the digits of the code that was last mailed to an Identity. */
   mailedCode(identityId: string): Promise<string>;
 }
 
-/** What a workload that has a size is given. */
+/** The context of a workload that has a size. */
 export interface SizedContext extends Omit<WorkerContext, 'seed'> {
   seed: SizedSeed;
 }
