@@ -8,7 +8,7 @@ export interface Load {
   concurrency: number;
   warmMs: number;
   measuredMs: number;
-  /** Makes the operation of worker `index`, with a connection of its own. */
+  /** Makes the operation of worker `index`, with its own connection. */
   worker(index: number): Promise<{ run: Operation; close(): Promise<void> }>;
 }
 

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The table of rate-limiter-flexible's PostgreSQL store; keys are hashes of what they count. */
+/** The uses in a limit's window, in the layout of rate-limiter-flexible's store; keys are hashes of what they count. */
 @Entity('rate_limits')
 @Index('rate_limits_expiry', ['expire'])
 export class RateLimit {

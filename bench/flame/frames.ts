@@ -10,7 +10,7 @@ export interface Frame {
   samples: number;
   /** Samples in the function itself. */
   own: number;
-  /** The largest first. */
+  /** The called functions, the largest first. */
   children: Frame[];
 }
 

@@ -12,7 +12,7 @@ import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 /** What `subscriptions` subscriptions of one Environment cost. */
 export interface Deliveries {
   subscriptions: number;
-  /** Milliseconds from the commit of a lone event to the call of the one subscription among them that wants it. */
+  /** Milliseconds from the commit of a single event to the call of the only subscription that wants it. */
   firstAttemptMs: { p50: number; p99: number };
   /** Deliveries that arrive per second, until the last one, of events that all subscriptions want. */
   perSecond: number;

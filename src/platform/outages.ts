@@ -16,7 +16,7 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
  * starting up or shutting down, out of disk, memory or connections (class 53), or a standby without writes (25006). A
  * server that rejects our credentials (class 28) or whose certificate we reject is unavailable too: a replaced password
  * or authority is the operator's matter, not the caller's. So is a database that is renamed or closed to connections:
- * whatever ends a connection counts.
+ * every error that ends a connection is an outage.
  */
 export function isOutage(error: unknown): boolean {
   const told = toldBy(error);

@@ -5,7 +5,7 @@ import { searchAttributes } from '../../workflows/search-attributes.js';
 /** The types of search attributes (by which Temporal lists workflows), by name. */
 export type SearchAttributes = Record<string, keyof typeof typeNumbers>;
 
-/** Temporal's numbers of the types (IndexedValueType) that we use. */
+/** Temporal's numbers (IndexedValueType) for the types that we use. */
 const typeNumbers = { Keyword: 2 } as const;
 
 /**

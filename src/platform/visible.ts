@@ -22,5 +22,5 @@ const everyOffLine = new RegExp(`[${offLine}]+`, 'gu');
 
 export const isOnOneLine = (text: string): boolean => text.search(everyOffLine) < 0;
 
-/** Returns the text with blanks in their place, for a text that nobody here can have corrected. */
+/** Returns a text with blanks in place of those characters, if its sender cannot be asked to correct it. */
 export const broughtToOneLine = (text: string): string => text.replace(everyOffLine, ' ').trim();

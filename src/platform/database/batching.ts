@@ -94,7 +94,7 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
         from += questions.length;
       }
     } catch (error) {
-      // A question that PostgreSQL refuses (as for a character that it cannot store) must not spoil the others.
+      // A question that PostgreSQL refuses (as for a character that it cannot store) must not make the others fail.
       if (together.length === 1 || isOutage(error)) for (const { reject } of together) reject(error);
       else for (const { questions, resolve, reject } of together) ask(group, questions).then(resolve, reject);
     }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { currentContext, runInContext } from '../context.js';
 
-/** Thrown when nobody waits for an answer any more and the read for it was stopped. */
+/** Thrown when the read for an answer was stopped, because nobody waits for the answer any more. */
 export class GivenUp extends Error {
   constructor(options?: ErrorOptions) {
     super('The request was given up', options);
@@ -11,7 +11,7 @@ export class GivenUp extends Error {
 /**
  * Runs `work` so that PostgreSQL stops it once the running request is given up. The work must only read: changes in
  * several transactions would be left half done.
- * @throws GivenUp when the request is given up, whatever came of the work
+ * @throws GivenUp when the request is given up, whatever the work returned or threw
  */
 export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
   const context = currentContext();

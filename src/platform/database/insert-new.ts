@@ -5,8 +5,8 @@ import { partsOf } from '../parts.js';
 const mostParameters = 65_535;
 
 /**
- * Inserts the rows that no constraint refuses, in their order and in as few statements as they fit.
- * @returns the ids of those that were inserted
+ * Inserts the rows that no constraint refuses, in order and with as few statements as possible.
+ * @returns the ids of the inserted rows
  */
 export async function insertNew<Row extends { id: string }>(
   tx: EntityManager,
@@ -23,7 +23,7 @@ export async function insertNew<Row extends { id: string }>(
       .values(part as never)
       .orIgnore()
       .returning('id')
-      .updateEntity(false); // TypeORM would write the returned values into the first rows, whichever were inserted
+      .updateEntity(false); // TypeORM would write the returned values into the first rows, even if others were inserted
     for (const { id } of (await inserting.execute()).raw as { id: string }[]) ids.add(id);
   }
   return ids;

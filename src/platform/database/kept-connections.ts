@@ -4,9 +4,9 @@ type Asked = Pick<pg.ClientBase, 'query'>;
 
 /**
  * Whether a connection stays one session of PostgreSQL. Behind a pooler in transaction mode its statements go to any
- * free session: prepared ones do not exist there, and settings of a session, such as the scope of row-level security,
- * would apply to somebody else.
- * @param other another connection of the same role; while it has a transaction, its session is not free
+ * free session: prepared statements do not exist there, and a session's settings, such as the scope of row-level
+ * security, would apply to other clients.
+ * @param other another connection of the same role; its session is not free while it has a transaction
  */
 export async function keepsItsSession(one: Asked, other: Asked): Promise<boolean> {
   const before = await sessionOf(one);

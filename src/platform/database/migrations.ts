@@ -11,7 +11,7 @@ const migrationLock = 7_263_004_118;
 const turnMs = 200;
 
 export interface MigrateOptions {
-  /** By default those of this version. */
+  /** The migrations to run, by default those of this version. */
   all?: readonly (new () => MigrationInterface)[];
   /**
    * How long a migration waits for the lock of a table, in milliseconds. Statements that queue behind it wait as long,
@@ -92,7 +92,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     await executor.executePendingMigrations();
     // A worker does this too; here it happens before the first event.
     await runner.query('select gatehouse_prepare_events()');
-    for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `countEvents` says
+    for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // twice: see `countEvents`
     return true;
   } catch (error) {
     if (hasCondition(error, 'lock_not_available')) return false;

@@ -13,7 +13,7 @@ export interface Child {
   exited: Promise<Exit>;
   /** Returns its last lines of output, for an error message. */
   tail(): string;
-  /** Asks it to end, and ends it by force after the time-out. Safe to call twice, and after it ended. */
+  /** Asks the process to end, and kills it after the time-out. Safe to call twice, and after it has ended. */
   stop(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface StartChild {
 const TAIL_LINES = 20;
 
 /**
- * Starts a process that lives exactly as long as we want.
+ * Starts a child process that ends only when we stop it, or with this process.
  *
  * The child leads a session of its own, because a terminal sends Ctrl-C to every process of the foreground group: the
  * database would end before the api has finished its requests. The child cannot outlive this process either: when this

@@ -1,11 +1,11 @@
 /**
- * The process that `inbox.ts` starts: `node inbox-server.mjs SMTP_PORT WEB_PORT FOLDER`. Plain JavaScript, because node
- * runs it from the sources as well (`npm start` compiles, the tests do not).
+ * The process that `inbox.ts` starts: `node inbox-server.mjs SMTP_PORT WEB_PORT FOLDER`. It is plain JavaScript,
+ * because Node also runs it from the sources (`npm start` compiles, the tests do not).
  */
 import { mkdirSync } from 'node:fs';
 import { MailDev } from 'maildev';
 
-/** Bounds what a long-lived folder holds, and so how long a start reads it. */
+/** Limits the mails in a long-lived folder, and so the time in which a start reads them. */
 const KEPT_MAILS = 2000;
 const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
 
@@ -16,9 +16,9 @@ const options = { smtp: Number(smtp), ip: host, web: Number(web), webIp: host, m
 const { api } = await new MailDev(options).start();
 
 api.server.server.prependListener('request', (request) => {
-  // maildev 3 moved its REST addresses below /api; everyone knows them as /email.
+  // maildev 3 moved its REST paths below /api, but everybody knows them as /email.
   if (/^\/email(?:[/?]|$)/.test(request.url)) request.url = `/api${request.url}`;
-  // It allows every web site to read the mails, sign-in codes included.
+  // maildev lets every web site read the mails, including sign-in codes.
   if (isForeign(request.headers.origin)) request.url = '/api/foreign-origin';
 });
 process.stdout.write(`Inbox listens on ${host}:${smtp} and ${host}:${web}\n`);

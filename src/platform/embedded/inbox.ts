@@ -32,13 +32,13 @@ export interface EmbeddedInbox {
 /**
  * Starts maildev on 127.0.0.1: an SMTP server that delivers nothing, and shows every mail on a web page.
  *
- * It runs as a process of its own: inside ours its SMTP server would wait for the mailer's open connections before it
- * stops, and reading a mail's HTML (jsdom) would hold up the api.
+ * It runs as a separate process: inside ours, its SMTP server would wait for the mailer's open connections before it
+ * stops, and parsing a mail's HTML (jsdom) would block the api.
  * @throws FolderInUse when another living process uses `mailDir`; Error with its last lines when it does not come up
  */
 export async function startInbox(options: StartInbox = {}): Promise<EmbeddedInbox> {
   const { smtpPort = DEFAULT_SMTP_PORT, webPort = DEFAULT_WEB_PORT, mailDir, log = () => {} } = options;
-  // maildev always writes files; its default folder in /tmp would be shared with everyone's other runs.
+  // maildev always writes files, by default into a folder in /tmp that all runs on the machine would share.
   const folder = mailDir ? resolve(mailDir) : await mkdtemp(join(tmpdir(), 'gatehouse-inbox-'));
   const claim = await claimFolder(folder);
   const close = async () => {
@@ -71,7 +71,7 @@ async function startServer(smtp: number, web: number, folder: string, claim: Cla
     command: process.execPath,
     args,
     withoutEnv: /^(MAILDEV_|NODE_OPTIONS$)/,
-    stopTimeoutMs: 2000, // mails are on disk when they are accepted
+    stopTimeoutMs: 2000, // accepted mails are already on disk
   });
   try {
     await claim.record(server.pid);

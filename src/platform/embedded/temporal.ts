@@ -92,7 +92,7 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
   ]);
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace];
   args.push('--log-level', 'error', ...attributes);
-  args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false'); // asks a public server otherwise
+  args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false'); // by default it asks a public server
   args.push('--dynamic-config-value', 'matching.enableFairness=true'); // Accounts take turns (docs/decisions/0102)
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
   // In WAL mode NORMAL (1) loses nothing when the process is killed, and only the last moment in a power cut.

@@ -13,7 +13,7 @@ export interface EmailTemplates {
   'registration-reminder': { first_name: string; account_name: string; link: string; hours_left: number };
   /** To the owner of an address that somebody tried to register again. */
   'registration-known-address': { first_name: string; account_name: string } & SignInLink;
-  /** To somebody who has signed in without a password so far. */
+  /** To somebody who has no password yet and signs in by other means. */
   'set-password': { first_name: string; link: string; expires_at_text: string };
   'password-reset': { first_name: string; link: string; expires_at_text: string };
   'password-changed': { first_name: string; changed_at_text: string } & SignInLink;

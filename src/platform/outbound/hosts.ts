@@ -25,7 +25,7 @@ export function parseHosts(text: string): HostList {
   return { names, below };
 }
 
-/** Whether the host of a URL is listed. @param hostname as `URL` has it: in lower case, names in ASCII */
+/** Whether the host of a URL is listed. @param hostname in the form of `URL`: in lower case, names in ASCII */
 export function isListed(hostname: string, { names, below }: HostList): boolean {
   const name = withoutLastDot(hostname);
   return names.has(name) || below.some((end) => name.endsWith(end));
