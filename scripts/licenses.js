@@ -22,10 +22,7 @@ const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 const nameOf = (path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 const installed = Object.entries(packages).filter(([path, entry]) => path.includes('node_modules/') && !entry.link);
 
-/**
- * Returns the package that depends on a binary for one platform, whose license it has: other platforms do not install
- * it.
- */
+/** Returns the package that asks for one platform's binary and has its license: other platforms do not install it. */
 const asker = (name) =>
   installed.find(([, entry]) => name in (entry.optionalDependencies ?? {}) && typeof entry.license === 'string')?.[1];
 

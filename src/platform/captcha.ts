@@ -55,7 +55,7 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
     if (typeof told?.success !== 'boolean') throw new NotVerified(`${answer.status} without a verdict`);
     const fault = [told['error-codes']].flat().find((code) => notAboutTheToken.has(code));
     if (fault) throw new NotVerified(String(fault));
-    // A status other than 2xx is a refusal, whatever the body says.
+    // Any other status outside 2xx is a refusal, whatever the body says.
     return answer.ok && told.success;
   }
 

@@ -34,7 +34,7 @@ export interface StartChild {
 const TAIL_LINES = 20;
 
 /**
- * Starts a child process that ends only when we stop it, or with this process.
+ * Starts a child process whose lifetime is under our control.
  *
  * The child leads a session of its own, because a terminal sends Ctrl-C to every process of the foreground group: the
  * database would end before the api has finished its requests. The child cannot outlive this process either: when this

@@ -13,7 +13,7 @@ const MOST_CHARACTERS = 200;
 /** Returns a value as a mail shows it. People choose names that strangers receive, so only plain text is kept. */
 export function shown(locale: Locale, name: string, value: string | number): string {
   if (typeof value === 'number') return count(locale, name, value);
-  // An administrator has set this address; `mailbox` throws if it is none.
+  // An administrator has set this address, and people are meant to write to it.
   if (name === 'support_email') return mailbox(value).address;
   if (name.startsWith('record_')) return dnsText(value);
   return /(^|_)link$/.test(name)

@@ -15,7 +15,7 @@ export interface KeySets {
 }
 
 const keptFor = minutes(5);
-/** An unknown key causes a new fetch, but only after this time, so that nobody can make us fetch constantly. */
+/** An unknown key causes a fetch at once, unless the keys are younger than this, so nobody can make us fetch always. */
 const rereadAtUnknownKey = seconds(10);
 /** Requests during a fetch, or this long after it, share its result or failure, so many requests cause few fetches. */
 const sharedFor = seconds(3);
@@ -76,7 +76,7 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
     }
   }
 
-  /** Absolute, for moments in the future too: after the clock was set back, nothing would seem fresh for that long. */
+  /** Absolute, since after the clock was set back, a moment in the future would otherwise seem fresh for that long. */
   const ageOf = (at: number) => Math.abs(now().getTime() - at);
   const timeSince = ({ endedAt }: { endedAt: number | null }) => (endedAt === null ? 0 : ageOf(endedAt));
 
