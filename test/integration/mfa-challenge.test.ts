@@ -36,7 +36,7 @@ const eventsOf = async (identityId: string) =>
     )
   ).map(({ action, outcome }) => `${action} ${outcome}`);
 
-test('the page asks for the code of the app, without asking the authenticator, and offers the other ways', async () => {
+test('the page asks for the app’s code, without asking the authenticator, and offers the other ways', async () => {
   const { page } = await newChallenge();
   expect(page.statusCode).toBe(200);
   expect(page.body).toContain('Enter the code from your authenticator app.');
@@ -50,7 +50,7 @@ test('the page asks for the code of the app, without asking the authenticator, a
   expect(page.cookies.map(({ name }) => name)).toEqual([]);
 });
 
-test('the page says whose sign-in it is, and lets somebody else in, whatever came before it', async () => {
+test('the page says whose sign-in it is, and lets another person in, whatever came before it', async () => {
   const { ana, browser, client, environment, page, totp } = await newChallenge();
   codeIn(await browser.submit(page, { code: totp.code() }));
   provider.wait(30_000);
@@ -79,7 +79,7 @@ test('the page says whose sign-in it is, and lets somebody else in, whatever cam
   expect(bens.body).toContain(`This is the sign-in of ${ben.email}.`);
 });
 
-test('each page that answers a form is kept for whoever goes back to it; those that are fetched are not', async () => {
+test('pages that answer a form may be cached to go back to; those that are fetched may not', async () => {
   const { page, browser, client } = await newChallenge();
   const kept = 'private, max-age=0, must-revalidate';
   const cacheOf = ({ headers }: typeof page) => headers['cache-control'];
@@ -112,7 +112,7 @@ test.each([-2, -1, 0, 1, 2])('a code of %d steps from now', async (steps) => {
   else expect(alertOf(answer)).toMatch(/That code is not right/);
 });
 
-test('where the Environment takes codes of the present step alone, its neighbours do not count', async () => {
+test('if the Environment accepts only codes of the present step, its neighbours do not work', async () => {
   const { page, browser, totp, environment, ana } = await newChallenge({ totpDriftSteps: 0 });
   provider.wait(60_000);
   const at = (steps: number) => totpCode(totp.secret, new Date(provider.now().getTime() + steps * 30_000));
@@ -126,7 +126,7 @@ test('where the Environment takes codes of the present step alone, its neighbour
   expect(enroll(1).type).toBe('totp');
 });
 
-test('a code works once, also in another sign-in, and none before it works any more', async () => {
+test('a code works once, also in another sign-in, and no earlier code works any more', async () => {
   const { page, browser, totp, client, ana } = await newChallenge();
   const next = totpCode(totp.secret, new Date(provider.now().getTime() + 30_000));
   const current = totp.code();
@@ -138,7 +138,7 @@ test('a code works once, also in another sign-in, and none before it works any m
   }
 });
 
-test('of parallel answers with one code one succeeds', async () => {
+test('one of several parallel answers with one code succeeds', async () => {
   const { client, ana, totp } = await newChallenge();
   const tries = await Promise.all(
     Array.from({ length: 6 }, async () => {
@@ -165,7 +165,7 @@ test('a wrong code shows the page again, with the error and the factors', async 
   codeIn(await browser.submit(page, { code: totp.code() }));
 });
 
-test('choosing another factor shows it, and is no try', async () => {
+test('choosing another factor shows it, and counts as no attempt', async () => {
   const { page, browser, ana } = await newChallenge();
   const recovery = await browser.submit(page, { factor: 'recovery_code' });
   expect(recovery.body).toMatch(/name="recovery_code" autocomplete="off"/);
@@ -179,7 +179,7 @@ test('choosing another factor shows it, and is no try', async () => {
   expect(await eventsOf(ana.id)).toEqual([]);
 });
 
-test('a recovery code signs in once, in either field and however it is typed, and a mail tells of it', async () => {
+test('a recovery code signs in once, in either field and however it is typed, and a mail reports it', async () => {
   const { page, browser, totp, client, ana } = await newChallenge();
   const [first = '', second = ''] = totp.recoveryCodes ?? [];
   codeIn(await browser.submit(page, { recovery_code: first }));
@@ -203,7 +203,7 @@ test('a recovery code signs in once, in either field and however it is typed, an
   expect(mails).toEqual([{ template: 'security-notice' }, { template: 'security-notice' }]);
 });
 
-test('a recovery code of before is SHA-256, and works once beside those under argon2id', async () => {
+test('an old recovery code, hashed with SHA-256, works once, beside those hashed with argon2id', async () => {
   const { page, browser, totp, client, ana } = await newChallenge();
   const [first = '', second = ''] = totp.recoveryCodes ?? [];
   const [old] = await provider.query<{ id: string }>(
@@ -227,7 +227,7 @@ test('a recovery code of before is SHA-256, and works once beside those under ar
   expect(kept.filter(({ used }) => used)).toHaveLength(2);
 });
 
-test('a recovery code in parallel is worth one sign-in', async () => {
+test('a recovery code that is sent in parallel signs in once', async () => {
   const { client, ana, totp } = await newChallenge();
   const tries = await Promise.all(
     Array.from({ length: 5 }, async () => {
@@ -240,7 +240,7 @@ test('a recovery code in parallel is worth one sign-in', async () => {
   expect(answers.filter(({ statusCode }) => statusCode === 303)).toHaveLength(1);
 });
 
-test('new recovery codes make the old ones worthless', async () => {
+test('new recovery codes make the old ones void', async () => {
   const { environment, page, browser, totp, ana } = await newChallenge();
   const fresh = await provider.logins.recoveryCodes.replace(await strongSession(provider, environment, ana.id));
   expect(new Set(fresh).size).toBe(10);
@@ -250,7 +250,7 @@ test('new recovery codes make the old ones worthless', async () => {
   expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toEqual({ generation: 2, remaining: 9 });
 });
 
-test('a code by mail: asked for, mailed, entered; it works with this sign-in alone', async () => {
+test('a code by mail is requested, mailed and entered; it works for this sign-in alone', async () => {
   const { page, browser, client, ana } = await newChallenge();
   const offered = await browser.submit(page, { factor: 'email_otp' });
   const sent = await browser.submit(offered, {});
@@ -277,7 +277,7 @@ test('a code by mail: asked for, mailed, entered; it works with this sign-in alo
   expect(mailed).toEqual({ identity_id: ana.id });
 });
 
-test('a code that was mailed late works for as long as its mail says; half an hour after the sign-in began none is mailed', async () => {
+test('a code that was mailed late is valid as long as its mail says; half an hour after the sign-in began none is mailed', async () => {
   const { page, browser } = await newChallenge();
   const offered = await browser.submit(page, { factor: 'email_otp' });
   provider.wait(minutes(9));
@@ -313,14 +313,14 @@ async function askForCode({ page, browser }: Pick<Awaited<ReturnType<typeof newC
   return alertOf(answer);
 }
 
-test('no code is mailed where the Environment does not take them, and the page says so', async () => {
+test('no code is mailed if the Environment does not allow them, and the page says so', async () => {
   const { page, browser, client } = await newChallenge({ mfaAllowedFactors: ['totp'] });
   expect(page.body).not.toContain('value="email_otp"');
   expect(client.clientId).toBe(hidden(page, 'client_id'));
   expect(await askForCode({ page, browser })).toBe('We cannot send a code for this sign-in. Confirm in another way.');
 });
 
-test('no code is mailed to an address that is not confirmed, and none that was mailed before counts', async () => {
+test('no code is mailed to an unconfirmed address, and none that was mailed before works', async () => {
   const { page, browser, ana, client } = await newChallenge();
   const sent = await browser.submit(await browser.submit(page, { factor: 'email_otp' }), {});
   const code = await provider.mailedCode('mfa');
@@ -332,7 +332,7 @@ test('no code is mailed to an address that is not confirmed, and none that was m
   expect((await browser.submit(sent, { code })).headers.location).toBeUndefined();
 });
 
-test('sending a code needs the parameters of the request', async () => {
+test('sending a code requires the parameters of the request', async () => {
   const { page, browser } = await newChallenge();
   const answer = await browser.post('/oauth/mfa/email-otp/send', { challenge_token: hidden(page, 'challenge_token') });
   expect(answer.statusCode).toBe(400);
@@ -355,7 +355,7 @@ test.each([
   codeIn(await browser.submit(page, { code: totp.code() }));
 });
 
-test('an expired or unknown challenge, or one that is complete in another browser, is a page with a way to begin again, as the client asked', async () => {
+test('an expired or unknown challenge, or one that was completed in another browser, is a page with a way to begin again, as the client requested', async () => {
   const expired = await newChallenge();
   provider.wait(minutes(10));
   const complete = await newChallenge();
@@ -400,7 +400,7 @@ describe('a form that is sent twice', () => {
     ['', {}],
     [' that asks for a new sign-in', { prompt: 'login', max_age: '0' }],
     [' that asks for the account', { prompt: 'select_account' }],
-  ])('goes on by the session of the first, in a request%s', async (_, more) => {
+  ])('continues by the session of the first, in a request%s', async (_, more) => {
     const { browser, page, totp, ana } = await newChallenge({}, more);
     const code = totp.code();
     codeIn(await browser.submit(page, { code }));
@@ -414,7 +414,7 @@ describe('a form that is sent twice', () => {
     expect(await eventsOf(ana.id)).toEqual(['auth.mfa_challenge_passed success']);
   });
 
-  test('at once, is one answer, and the other one says that the sign-in may be complete', async () => {
+  test('at once gets one answer, and the other says that the sign-in may be complete', async () => {
     const { browser, page, totp, ana } = await newChallenge();
     const [one, other] = await atOnce(browser, page, totp.code());
     const [first, second] = one.statusCode === 303 ? [one, other] : [other, one];
@@ -426,7 +426,7 @@ describe('a form that is sent twice', () => {
     expect(await sessionsOf(ana.id)).toHaveLength(1);
   });
 
-  test('by a script, is an error as before', async () => {
+  test('by a script is an error as usual', async () => {
     const { browser, page, totp } = await newChallenge();
     const code = totp.code();
     codeIn(await browser.submit(page, { code }));
@@ -434,7 +434,7 @@ describe('a form that is sent twice', () => {
     expect([again.statusCode, again.json().error]).toEqual([400, 'expired']);
   });
 
-  test('after somebody else has signed in with the browser, says so and goes on as nobody', async () => {
+  test('after another person has signed in with the browser, says so and signs nobody in', async () => {
     const { browser, page, totp, client, environment } = await newChallenge();
     const code = totp.code();
     codeIn(await browser.submit(page, { code }));
@@ -445,7 +445,7 @@ describe('a form that is sent twice', () => {
   });
 });
 
-test('an enrollment token is no challenge token, and a challenge of the API is none of the pages', async () => {
+test('an enrollment token does not work as a challenge token, nor a challenge of the API on the pages', async () => {
   const { environment, client, ana, totp, browser, page } = await newChallenge();
   const first = {
     identityId: ana.id,
@@ -479,7 +479,7 @@ test('an enrollment token is no challenge token, and a challenge of the API is n
   expect([api.statusCode, api.json().error.code]).toEqual([400, 'mfa.challenge_invalid']);
 });
 
-test("a challenge takes only its own person's factors", async () => {
+test("a challenge accepts only its own person's factors", async () => {
   const ana = await newChallenge();
   const ben = await ana.environment.newIdentity();
   const bens = await enrollTotp(provider, ana.environment, ben);
@@ -488,7 +488,7 @@ test("a challenge takes only its own person's factors", async () => {
   expect(alertOf(recovery)).toMatch(/not right/);
 });
 
-test('somebody who is deactivated between the factors is out', async () => {
+test('a person who is deactivated between the factors is not signed in', async () => {
   const { browser, page, totp, ana } = await newChallenge();
   await provider.query('update environment_memberships set is_active = false where identity_id = $1', [ana.id]);
   expect((await browser.submit(page, { code: totp.code() })).statusCode).toBe(400);
@@ -500,7 +500,7 @@ test('a form of another site is refused', async () => {
   expect(answer.statusCode).toBe(403);
 });
 
-test('a script is told everything in JSON', async () => {
+test('a script gets everything in JSON', async () => {
   const { client, ana, totp } = await newChallenge();
   const json = { accept: 'application/json', 'content-type': 'application/json' };
   const parameters = Object.fromEntries(new URL(authorizeUrl(client), 'http://x').searchParams);
@@ -524,7 +524,7 @@ test('a script is told everything in JSON', async () => {
   expect([expired.statusCode, expired.json().error]).toEqual([400, 'expired']);
 });
 
-test('malformed requests are refused, and are no fault of ours', async () => {
+test('malformed requests are refused without a server error', async () => {
   const { page, browser } = await newChallenge();
   const token = hidden(page, 'challenge_token');
   for (const payload of [
@@ -549,7 +549,7 @@ test('malformed requests are refused, and are no fault of ours', async () => {
 test.each([
   ['a factor', true],
   ['the enrollment of one', false],
-])('a page that asks for %s in a session of before ends with that', async (_, hasFactor) => {
+])('a page that asks for %s in an earlier session ends with that session', async (_, hasFactor) => {
   const environment = await provider.newEnvironment();
   const client = await environment.newClient();
   const ana = await environment.newIdentity();
@@ -571,7 +571,7 @@ test.each([
 test.each([
   ['without a cookie', null],
   ['whose cookie is of no session', 'x'.repeat(43)],
-])('what makes a session of before stronger begins none in a browser %s', async (_, browser) => {
+])('stepping up an earlier session starts none in a browser %s', async (_, browser) => {
   const environment = await provider.newEnvironment();
   const ana = await environment.newIdentity();
   const proof = { identityId: ana.id, amr: ['pwd', 'otp', 'mfa'], acr: 'urn:gatehouse:aal2', lifeSeconds: 60 };

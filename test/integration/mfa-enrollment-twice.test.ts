@@ -82,7 +82,7 @@ describe.each(flows)('in %s, %s', (_, kind, begin) => {
     },
   );
 
-  test('what overload kept from being enrolled is enrolled by the same form, sent again', async () => {
+  test('an enrollment that overload prevented succeeds with the same form, sent again', async () => {
     const { ana, browser, submit } = await begin(kind);
     const { mfaEnrollments, factors } = provider.logins;
     const enrolling: { enroll(...args: never[]): Promise<unknown> } = begin === signingIn ? mfaEnrollments : factors;
@@ -93,7 +93,7 @@ describe.each(flows)('in %s, %s', (_, kind, begin) => {
     jest.restoreAllMocks();
   });
 
-  test('a minute later it is one that is over, and says nothing', async () => {
+  test('a minute later the form is an expired one, and gets no codes', async () => {
     const { submit } = await begin(kind);
     await submit();
     provider.wait(minutes(1));

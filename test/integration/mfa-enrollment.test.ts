@@ -57,7 +57,7 @@ test('the page offers the factors and names the deadline; "Later" signs in with 
   codeIn(await browser.get(String(again.headers.location)));
 });
 
-test('an authenticator app: picture, key, first code, recovery codes once, and the sign-in counts as aal2', async () => {
+test('an authenticator app is enrolled by picture, key and first code; recovery codes come once, and the sign-in is aal2', async () => {
   const { page, browser, client, ana, verifier } = await newArrival();
   const totp = await browser.submit(page, { factor: 'totp' });
   expect(totp.body).toMatch(/<div class="qr" role="img" aria-label="QR code for your authenticator app"><svg /);
@@ -119,7 +119,7 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
   expect(JSON.stringify(stored)).not.toContain(secret);
 });
 
-test('recovery codes are shown also where the client has ceased to take the request meanwhile', async () => {
+test('recovery codes are shown even if the client has ceased to accept the request meanwhile', async () => {
   const { page, browser, client } = await newArrival();
   const totp = await browser.submit(page, { factor: 'totp' });
   const confirmed = await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) });
@@ -133,7 +133,7 @@ test('recovery codes are shown also where the client has ceased to take the requ
   expect(codes.body).not.toContain('<form');
 });
 
-test('the code that enrolled is used, and the next sign-in asks for another', async () => {
+test('the code that enrolled is used up, and the next sign-in needs another', async () => {
   const { page, browser, client, ana } = await newArrival();
   const totp = await browser.submit(page, { factor: 'totp' });
   const code = totpCode(keyOn(totp), provider.now());
@@ -145,7 +145,7 @@ test('the code that enrolled is used, and the next sign-in asks for another', as
   codeIn(await next.submit(challenge, { code: totpCode(keyOn(totp), provider.now()) }));
 });
 
-test('a page of recovery codes that is left does not lose the factor; nobody else gets on with it', async () => {
+test('a page of recovery codes that is left keeps the factor; nobody else can continue from it', async () => {
   const { page, browser, client, ana } = await newArrival({}, { ui_locales: 'de' });
   const totp = await browser.submit(page, { factor: 'totp' });
   const secret = keyOn(totp);
@@ -163,7 +163,7 @@ test('a page of recovery codes that is left does not lose the factor; nobody els
   codeIn(await next.submit((await passwordStep(next, client, ana)).page, { code: totpCode(secret, provider.now()) }));
 });
 
-test('the link to the recovery codes is of the browser that enrolled: any other is shown nothing, and signed in as nobody', async () => {
+test('the link to the recovery codes works in the browser that enrolled: any other is shown nothing, and not signed in', async () => {
   const { page, browser, client, verifier } = await newArrival({}, { ui_locales: 'de' });
   const totp = await browser.submit(page, { factor: 'totp' });
   const enrolled = await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) });
@@ -206,20 +206,20 @@ async function newTab(browser: ReturnType<TestProvider['browser']>) {
   return `/oauth/mfa-enroll-codes${locationOf(enrolled).search}`;
 }
 
-test('two tabs of a browser enroll, and each shows its codes and goes on', async () => {
+test('two tabs of a browser enroll, and each shows its codes and continues', async () => {
   const browser = provider.browser();
   const links = [await newTab(browser), await newTab(browser)];
   const pages = await Promise.all(links.map((link) => browser.get(link)));
   for (const page of pages) codeIn(await browser.submit(page, {}));
 });
 
-test('an enrollment token that has proved nothing does not pass at the codes page', async () => {
+test('an enrollment token that has proved nothing is refused at the codes page', async () => {
   const { page, browser } = await newArrival();
   const params = { enrollment_token: hidden(page, 'enrollment_token') };
   expect((await browser.post('/oauth/mfa-enroll-codes', params)).statusCode).toBe(400);
 });
 
-test('codes by mail: a factor that counts, and never makes aal2', async () => {
+test('codes by mail are a factor that counts, and never aal2', async () => {
   const { page, browser, client, ana, verifier } = await newArrival({ mfaAllowedFactors: ['email_otp'] });
   const offered = await browser.submit(page, { factor: 'email_otp' });
   expect(offered.body).toContain(`We will send a code to ${ana.email}`);
@@ -237,7 +237,7 @@ test('codes by mail: a factor that counts, and never makes aal2', async () => {
   expect(await factorsOf(ana.id)).toEqual([{ type: 'email_otp' }]); // and no recovery codes, which are not allowed
 });
 
-test('a code that was mailed late in an enrollment works for as long as its mail says; after half an hour none is mailed', async () => {
+test('a code that was mailed late in an enrollment is valid as long as its mail says; after half an hour none is mailed', async () => {
   const { page, browser } = await newArrival({ mfaAllowedFactors: ['email_otp'] });
   const offered = await browser.submit(page, { factor: 'email_otp' });
   provider.wait(minutes(29));
@@ -249,7 +249,7 @@ test('a code that was mailed late in an enrollment works for as long as its mail
   codeIn(await browser.submit(sent, { code }));
 });
 
-test('somebody who has got a factor meanwhile must show it: an old enrollment page adds none', async () => {
+test('a person who has got a factor meanwhile must use it: an old enrollment page adds none', async () => {
   const { environment, page, browser, ana } = await newArrival();
   const waiting = await browser.submit(page, { factor: 'totp' });
   await enrollTotp(provider, environment, ana);
@@ -261,7 +261,7 @@ test('somebody who has got a factor meanwhile must show it: an old enrollment pa
   expect(later.body).toContain('name="challenge_token"');
 });
 
-test('a secret is enrolled once, by the person who was shown it', async () => {
+test('a secret can be enrolled once, by the person who was shown it', async () => {
   const ana = await newArrival();
   const ben = await newArrival();
   const totp = await ana.browser.submit(ana.page, { factor: 'totp' });
@@ -294,14 +294,14 @@ test.each([
   expect((await post({ enrollment_token: token }, { origin: 'https://evil.example' })).statusCode).toBe(403);
 });
 
-test('a factor that the Environment does not take is not enrolled', async () => {
+test('a factor that the Environment does not allow is not enrolled', async () => {
   const { page, browser, ana } = await newArrival({ mfaAllowedFactors: ['email_otp'] });
   const totp = await browser.submit(page, { factor: 'totp' });
   expect((await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) })).statusCode).toBe(400);
   expect(await factorsOf(ana.id)).toEqual([]);
 });
 
-test('a browser whose session has outlived the time to enroll lets somebody else sign in', async () => {
+test('a browser whose session has outlived the grace lets another person sign in', async () => {
   const { environment, page, browser, client, ana } = await newArrival();
   codeIn(await browser.submit(page, { choice: 'later' }));
   await provider.query('update mfa_graces set expires_at = $2 where identity_id = $1', [ana.id, provider.now()]);
@@ -318,7 +318,7 @@ test('a browser whose session has outlived the time to enroll lets somebody else
   codeIn(await browser.get(authorizeUrl(client))); // Ben's from here on
 });
 
-test('when the time is over the sign-in is refused, on the page and in JSON', async () => {
+test('after the grace the sign-in is refused, on the page and in JSON', async () => {
   const { environment, page, browser, client, ana } = await newArrival();
   codeIn(await browser.submit(page, { choice: 'later' }));
   provider.wait(days(7));
@@ -348,7 +348,7 @@ test('when the time is over the sign-in is refused, on the page and in JSON', as
   expect((await passwordStep(next, client, ana)).page.body).toContain('value="later"');
 });
 
-test('a reset takes everything away: factors, codes, trust and half-done sign-ins; the person is told', async () => {
+test('a reset removes everything: factors, codes, trust and half-done sign-ins; the person gets a mail', async () => {
   const { environment, client, ana } = await newArrival();
   const totp = await enrollTotp(provider, environment, ana);
   const browser = provider.browser();
@@ -369,7 +369,7 @@ test('a reset takes everything away: factors, codes, trust and half-done sign-in
   await expect(provider.logins.mfaReset(scope, stranger.ana.id)).rejects.toMatchObject({ code: 'identity.not_found' });
 });
 
-test('where the earlier factor is not taken any more, a later one ends the time to enroll', async () => {
+test('if the earlier factor is not allowed any more, a later one ends the grace', async () => {
   const { environment, ana, client } = await newArrival();
   const totp = await enrollTotp(provider, environment, ana);
   await provider.query(
@@ -387,7 +387,7 @@ test('where the earlier factor is not taken any more, a later one ends the time 
   expect(await graces()).toEqual([{ status: 'enrolled' }]);
 });
 
-test('aal2 that a client asks for has the person enroll first, without a way around', async () => {
+test('a client that requests aal2 makes the person enroll first, without a way around', async () => {
   const { page, browser, client, verifier } = await newArrival(
     { mfaPolicy: 'off' },
     { acr_values: 'urn:gatehouse:aal2' },
@@ -404,7 +404,7 @@ test('aal2 that a client asks for has the person enroll first, without a way aro
   });
 });
 
-test('a mailed code alone is no way to an app of one’s own: it is proved first, then one is enrolled', async () => {
+test('a mailed code alone cannot enroll an app: it proves the person first, then the app is enrolled', async () => {
   const { page, browser, ana, client } = await newArrival({ mfaAllowedFactors: ['email_otp', 'totp'] });
   const sent = await browser.submit(await browser.submit(page, { factor: 'email_otp' }), {});
   codeIn(await browser.submit(sent, { code: await provider.mailedCode('mfa_enrollment') }));
@@ -427,7 +427,7 @@ test('a mailed code alone is no way to an app of one’s own: it is proved first
   });
 });
 
-test('enrolling and removing are events with a mail, which says what and where; the last one takes the codes along', async () => {
+test('enrolling and removing are events with a mail that says what and where; the last factor’s removal deletes the codes', async () => {
   const { environment, ana } = await newArrival({ mfaPolicy: 'optional' });
   await enrollTotp(provider, environment, ana);
   const { accountId, applicationId, environmentId } = environment;
@@ -486,7 +486,7 @@ test.each<[string, Partial<EnvironmentSettings>, boolean]>([
   expect(said.some((text) => text.includes('how you sign in: tell the team of Acme.'))).toBe(!hasPassword);
 });
 
-test('another account and another person cannot see or remove a factor', async () => {
+test('another account or another person cannot see or remove a factor', async () => {
   const { environment, ana } = await newArrival();
   const other = await newArrival();
   await enrollTotp(provider, environment, ana);
@@ -582,7 +582,7 @@ test('a script enrolls its address without a page', async () => {
   expect((await verify(code)).json().redirect_to).toMatch(/^https:\/\/app\.example\.com\/callback/);
 });
 
-test('malformed requests are refused, and are no fault of ours', async () => {
+test('malformed requests are refused without a server error', async () => {
   const { page } = await newArrival();
   const enrollment_token = hidden(page, 'enrollment_token');
   const odd = [

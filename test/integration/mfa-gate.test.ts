@@ -323,7 +323,7 @@ test.each<[string, Case, string]>([
   }
 });
 
-test('whom a provider for tests names and who is in production shows once what is not taken; nobody else is asked for it', async () => {
+test('a person who is in production, named by a test provider, uses a factor that is not allowed once; nobody else is asked for it', async () => {
   const environment = await provider.newEnvironment();
   const ana = await environment.newIdentity();
   await enrollTotp(provider, environment, ana);
@@ -345,7 +345,7 @@ test('whom a provider for tests names and who is in production shows once what i
   expect(await decide({ ...byProvider, method: 'session', ownFactorAt: at })).toBe(done);
 });
 
-test('recovery codes that were left without a factor are asked of nobody', async () => {
+test('recovery codes without a factor are not asked for', async () => {
   const { ana, question } = await decide({ policy: 'required', has: ['totp'] });
   await provider.query('delete from mfa_factors where identity_id = $1', [ana.id]);
   for (const requiresAal2 of [false, true]) {
@@ -353,7 +353,7 @@ test('recovery codes that were left without a factor are asked of nobody', async
   }
 });
 
-test('the time to enroll begins with the first sign-in, and its end refuses until an admin resets it', async () => {
+test('the grace begins with the first sign-in, and its end refuses until an admin resets it', async () => {
   const { decision, scope, ana, question } = await decide({ policy: 'required' });
   if (decision.step !== 'enroll' || !decision.until) throw new Error(decision.step);
   expect(decision.until).toEqual(new Date(provider.now().getTime() + days(7)));
@@ -373,13 +373,13 @@ test('the time to enroll begins with the first sign-in, and its end refuses unti
   expect(await provider.logins.gate.decide(question())).toMatchObject({ step: 'enroll' });
 });
 
-test('asking for aal2 is no way around a deadline that is over', async () => {
+test('requesting aal2 is no way around a grace that is over', async () => {
   const { question } = await decide({ policy: 'required' });
   provider.wait(days(8));
   expect(await provider.logins.gate.decide({ ...question(), requiresAal2: true })).toEqual({ step: 'refused' });
 });
 
-describe('who has enrolled in time, a month ago,', () => {
+describe('a person who enrolled in time, a month ago,', () => {
   async function enrolled() {
     const { scope, ana, question } = await decide({ policy: 'required' });
     const totp = await enrollTotp(provider, scope, ana);
@@ -399,7 +399,7 @@ describe('who has enrolled in time, a month ago,', () => {
     return { scope, ana, totp, asked, allow };
   }
 
-  test('shows a factor that is not taken any more and enrolls another one, without an end', async () => {
+  test('uses a factor that is not allowed any more and enrolls another one, without a deadline', async () => {
     const { asked, allow } = await enrolled();
     await allow(['webauthn', 'recovery_code']);
     const left = { step: 'challenge', factors: ['totp', 'recovery_code'] };

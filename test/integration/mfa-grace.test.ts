@@ -54,7 +54,7 @@ const events = async (identityId: string) =>
   );
 const daysLeft = (expiresAt: Date | string) => (new Date(expiresAt).getTime() - api.clock.now.getTime()) / days(1);
 
-test('begins once; signing in again changes nothing, and over is over by the clock alone', async () => {
+test('a grace begins once; signing in again changes nothing, and the clock alone ends it', async () => {
   const { scope } = await newRequiring();
   const account = { scope } as TestAccount;
   const id = await newIdentity(account);
@@ -71,7 +71,7 @@ test('begins once; signing in again changes nothing, and over is over by the clo
   expect(await events(id)).toEqual(['auth.mfa_grace_started']);
 });
 
-test('who leaves the environment takes it along, and its process is told', async () => {
+test('a person who leaves the environment ends the grace, and its process is told', async () => {
   const account = await newRequiring();
   const headers = await account.apiKey();
   const email = `${randomUUID()}@example.com`;
@@ -84,7 +84,7 @@ test('who leaves the environment takes it along, and its process is told', async
   expect(await messages(graceId)).toEqual(['reset', 'policyChanged']);
 });
 
-test('many parallel first sign-ins begin a grace once', async () => {
+test('many parallel first sign-ins begin one grace', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   const all = await Promise.all(Array.from({ length: 8 }, () => graces.start(account.scope, id, 7)));
@@ -92,14 +92,14 @@ test('many parallel first sign-ins begin a grace once', async () => {
   expect(await events(id)).toEqual(['auth.mfa_grace_started']);
 });
 
-test('without days there is neither a grace nor a row', async () => {
+test('zero days mean neither a grace nor a row', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   expect(await graces.start(account.scope, id, 0)).toMatchObject({ over: true });
   expect(await graces.find(account.scope, id)).toBeNull();
 });
 
-test('each reminder is sent once, a missed one is made up for by the latest, and then it is over', async () => {
+test('each reminder is sent once, the newest replaces missed ones, and then the grace is over', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   const { expiresAt } = await graces.start(account.scope, id, 7);
@@ -116,7 +116,7 @@ test('each reminder is sent once, a missed one is made up for by the latest, and
   expect(await events(id)).toEqual(['auth.mfa_grace_started', 'auth.mfa_grace_expired']);
 });
 
-test('a grace that is shorter than a reminder is ahead of its end has only the later one', async () => {
+test('a grace shorter than a reminder’s lead time has only the later reminder', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   const { expiresAt } = await graces.start(account.scope, id, 2);
@@ -124,7 +124,7 @@ test('a grace that is shorter than a reminder is ahead of its end has only the l
   expect(look.wakeAt).toBe(new Date(expiresAt.getTime() - days(1)).toISOString());
 });
 
-test('the mail names the application, the end and where to sign in; nothing is said once it has ended', async () => {
+test('the mail names the application, the end and where to sign in; nothing is sent after the end', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account, null);
   const { accountId, environmentId } = account.scope;
@@ -158,7 +158,7 @@ test('the mail names the application, the end and where to sign in; nothing is s
   expect(await content('de')).toBeNull();
 });
 
-test('enrolled in one Environment is enrolled in all; a factor that goes again gives nobody more time', async () => {
+test('a factor of one Environment is one in all; its removal gives nobody more time', async () => {
   const { scope, productionScope, ...rest } = await newRequiring();
   const id = await newIdentity({ ...rest, scope, productionScope });
   const first = await graces.start(scope, id, 7);
@@ -177,7 +177,7 @@ test('enrolled in one Environment is enrolled in all; a factor that goes again g
   expect(await graces.start(productionScope, id, 3)).toMatchObject({ over: true }); // its three days are over
 });
 
-test("an admin's reset begins anew here, and elsewhere with the next sign-in", async () => {
+test("an admin's reset begins the grace again here, and elsewhere with the next sign-in", async () => {
   const { scope, productionScope, ...rest } = await newRequiring();
   const id = await newIdentity({ ...rest, scope, productionScope });
   await graces.start(scope, id, 1);
@@ -193,7 +193,7 @@ test("an admin's reset begins anew here, and elsewhere with the next sign-in", a
   expect(await graces.find(scope, id)).toBeNull();
 });
 
-test('a policy that requires MFA no longer clears all; another number of days moves the end, and nobody is locked out unwarned', async () => {
+test('a policy that no longer requires MFA ends all graces; another number of days moves the end, with a warning to everybody', async () => {
   const account = await newRequiring();
   const { scope } = account;
   const ids = await Promise.all([1, 2, 3].map(() => newIdentity(account)));
@@ -217,7 +217,7 @@ test('a policy that requires MFA no longer clears all; another number of days mo
   expect(await graces.find(scope, ids[2]!)).toBeNull();
 });
 
-test('one that begins at the moment in which the settings shorten the time is as short as they say', async () => {
+test('a grace that begins while the settings shorten the time is as short as they say', async () => {
   const account = await newRequiring();
   const { scope } = account;
   const owner = await account.as('owner');
@@ -241,7 +241,7 @@ test('one that begins at the moment in which the settings shorten the time is as
   expect(await starting(await newIdentity(account))()).toMatchObject({ over: true });
 });
 
-test('cancelled by an operator, the deadline stays', async () => {
+test('a grace that an operator cancels keeps its deadline', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   await graces.start(account.scope, id, 2);
@@ -255,7 +255,7 @@ test('cancelled by an operator, the deadline stays', async () => {
   expect(await mails(graceId)).toEqual([]);
 });
 
-test("another Account's scope reaches nothing", async () => {
+test('another Account’s scope reaches no grace', async () => {
   const [mine, other] = [await newRequiring(), await newRequiring()];
   const id = await newIdentity(mine);
   await graces.start(mine.scope, id, 7);
@@ -265,7 +265,7 @@ test("another Account's scope reaches nothing", async () => {
   expect(await rowOf(id, mine.scope)).toMatchObject({ status: 'running', round: 1 });
 });
 
-test('who has an organization that requires MFA keeps the time when the Environment does not; it ends when neither does', async () => {
+test('a person whose organization requires MFA keeps the grace when the Environment does not; it ends when neither does', async () => {
   const account = await newRequiring();
   const { scope } = account;
   const [ana, ben] = [await newIdentity(account), await newIdentity(account)];

@@ -34,7 +34,7 @@ const answer = (page: LightMyRequestResponse, fields: Record<string, string>, re
     payload: new URLSearchParams({ challenge_token: hidden(page, 'challenge_token'), ...fields }).toString(),
   });
 
-test('ten wrong codes lock whoever’s they are, in every sign-in and from everywhere; the page says until when', async () => {
+test('ten wrong codes lock their person, in every sign-in and from everywhere; the page says until when', async () => {
   const { client, ana, totp, page } = await newChallenge();
   for (let i = 0; i < 10; i++) expect(alertOf(await answer(page, { code: '000000' }))).toMatch(/not right/);
   const another = (await passwordStep(provider.browser(), client, ana)).page;
@@ -53,14 +53,14 @@ test('ten wrong codes lock whoever’s they are, in every sign-in and from every
   expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toMatchObject({ remaining: 10 }); // none was used
 });
 
-test('of many parallel guesses ten are checked', async () => {
+test('ten of many parallel guesses are verified', async () => {
   const { page } = await newChallenge();
   const answers = await Promise.all(Array.from({ length: 25 }, () => answer(page, { code: '000000' })));
   expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(10);
   expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
 });
 
-test('a right code that comes when the quarter of an hour is over gives the next one no guess more', async () => {
+test('a right code after the quarter of an hour gives the next one no additional guess', async () => {
   const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
   const id = uuidv7();
   const right = () => provider.query(`update rate_limits set expire = 0 where key like 'mfa-identity:%'`);
@@ -69,7 +69,7 @@ test('a right code that comes when the quarter of an hour is over gives the next
   await expect(attempts.counted(id, right)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
-test('what an outage or overload kept from being looked at does not count; what was refused does', async () => {
+test('a code that an outage or overload kept from being verified does not count; a refused one does', async () => {
   const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
   const id = uuidv7();
   const fails = (error: Error) => attempts.counted(id, async () => Promise.reject(error));
@@ -83,7 +83,7 @@ test('what an outage or overload kept from being looked at does not count; what 
 /** Ends the current quarter of an hour. */
 const nextBurst = () => provider.query(`delete from rate_limits where key like 'mfa-identity:%'`);
 
-test('fifty wrong ones in a day lock until the day is over, of whatever kind', async () => {
+test('fifty wrong codes of any kind in a day lock until the day is over', async () => {
   const { client, ana, totp, page } = await newChallenge();
   for (let i = 0; i < 50; i++) {
     if (i % 10 === 0) await nextBurst();
@@ -101,7 +101,7 @@ test('fifty wrong ones in a day lock until the day is over, of whatever kind', a
   }
 });
 
-test('a right code of the app forgets the day’s wrong ones, a right one by mail does not: whoever has the mailbox guesses on', async () => {
+test('a right code of the app resets the day’s count, a right one by mail does not: the mailbox’s owner could guess on', async () => {
   const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
   const wrong = (id: string) => attempts.counted(id, async () => null);
   const guessed = async () => {
@@ -128,7 +128,7 @@ test('a right code of the app forgets the day’s wrong ones, a right one by mai
   });
 });
 
-test('a sign-in that ends while an answer to it is on its way forgets none of the day’s wrong ones', async () => {
+test('a sign-in that ends while an answer to it is being checked does not reset the day’s count', async () => {
   const { ana, totp, page } = await newChallenge();
   const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
   for (let i = 0; i < 49; i++) {
@@ -184,7 +184,7 @@ test.each([
   expect(json.json()).toMatchObject({ error: 'rate_limit.exceeded' });
 });
 
-test('a mailbox gets ten codes in a quarter of an hour, wherever they are asked for', async () => {
+test('a mailbox gets ten codes in a quarter of an hour, wherever they are requested', async () => {
   const { page, ana } = await newChallenge();
   const fields = Object.fromEntries(
     [...page.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)].map(([, name, value]) => [

@@ -51,7 +51,7 @@ async function authorize(browser: Browser, client: TestClient, more: Record<stri
   return { page: await browser.get(authorizeUrl(client, { code_challenge: challenge, ...more })), verifier };
 }
 
-test('an app: aal2, and the time is that of the password', async () => {
+test('an app means aal2, and the time is that of the password', async () => {
   const { client, ana, totp, browser } = await newPerson();
   const { page, verifier } = await passwordStep(browser, client, ana);
   const proved = inSeconds(provider.now());
@@ -64,14 +64,14 @@ test('an app: aal2, and the time is that of the password', async () => {
   });
 });
 
-test('a recovery code: aal2, without a factor of its own', async () => {
+test('a recovery code means aal2, without a factor of its own', async () => {
   const { client, ana, totp, browser } = await newPerson();
   const { page, verifier } = await passwordStep(browser, client, ana);
   const answer = await browser.submit(page, { recovery_code: totp.recoveryCodes?.[0] ?? '' });
   expect(await claimsFor(client, codeIn(answer), verifier)).toMatchObject({ amr: ['pwd', 'mfa'], acr: aal2 });
 });
 
-test('an emailed code never makes aal2', async () => {
+test('an emailed code never means aal2', async () => {
   const { client, ana, browser } = await newPerson();
   const { page, verifier } = await passwordStep(browser, client, ana);
   const sent = await browser.submit(await browser.submit(page, { factor: 'email_otp' }), {});
@@ -79,7 +79,7 @@ test('an emailed code never makes aal2', async () => {
   expect(await claimsFor(client, codeIn(answer), verifier)).toMatchObject({ amr: ['pwd', 'otp'], acr: aal1 });
 });
 
-test('a trusted device: never aal2, and no factor that was not used', async () => {
+test('a trusted device never means aal2, nor a factor that was not used', async () => {
   const { client, ana, totp, browser } = await newPerson();
   const first = await passwordStep(browser, client, ana);
   codeIn(await browser.submit(first.page, { code: totp.code(), remember_device: 'true' }));
@@ -88,7 +88,7 @@ test('a trusted device: never aal2, and no factor that was not used', async () =
   expect(await claimsFor(client, codeIn(page), verifier)).toMatchObject({ amr: ['pwd'], acr: aal1 });
 });
 
-test('single sign-on keeps what was proved', async () => {
+test('single sign-on keeps the amr, acr and time of the sign-in', async () => {
   const { client, ana, totp, browser } = await newPerson();
   const first = await passwordStep(browser, client, ana);
   codeIn(await browser.submit(first.page, { code: totp.code() }));
@@ -102,7 +102,7 @@ test('single sign-on keeps what was proved', async () => {
   });
 });
 
-test('a step-up from a session asks for the second factor alone, and makes the session stronger', async () => {
+test('a step-up of a session asks for the second factor alone, and makes the session stronger', async () => {
   const { client, ana, totp, browser } = await newPerson();
   const { page: challenge } = await passwordStep(browser, client, ana);
   const sent = await browser.submit(await browser.submit(challenge, { factor: 'email_otp' }), {});
@@ -126,7 +126,7 @@ test('a step-up from a session asks for the second factor alone, and makes the s
   expect(await claimsFor(client, codeIn(again.page), again.verifier)).toMatchObject({ acr: aal2 });
 });
 
-test('of a list that takes aal1, aal2 is asked of whoever has a factor, and nobody is refused or enrolls one', async () => {
+test('acr_values with aal1 ask for aal2 from a person with a factor, and refuse nobody nor enroll one', async () => {
   const { environment, client, ana, totp, browser } = await newPerson();
   const either = { acr_values: `${aal2} ${aal1}` };
   const { page: challenge, verifier } = await passwordStep(browser, client, ana, either);
@@ -170,7 +170,7 @@ test('a step-up prolongs neither the session nor its cookie', async () => {
   expect(locationOf(over).searchParams.get('error')).toBe('login_required');
 });
 
-test('max_age has both factors proved anew', async () => {
+test('max_age requires both factors again', async () => {
   const { client, ana, totp, browser } = await newPerson();
   const first = await passwordStep(browser, client, ana);
   codeIn(await browser.submit(first.page, { code: totp.code() }));
@@ -184,7 +184,7 @@ test('max_age has both factors proved anew', async () => {
   expect(await claimsFor(client, codeIn(answer), stale.verifier)).toMatchObject({ auth_time: now, acr: aal2 });
 });
 
-test('prompt=none meets a policy that came after the sign-in with interaction_required', async () => {
+test('prompt=none gets interaction_required from a policy that is newer than the sign-in', async () => {
   const environment = await provider.newEnvironment({ mfaPolicy: 'off' });
   const client = await environment.newClient();
   const ana = await environment.newIdentity();

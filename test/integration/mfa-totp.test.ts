@@ -69,7 +69,7 @@ test.each([
   expect(await verify(code)).toBe(false);
 });
 
-test('a clock that is set back accepts nothing that was used, nor what came before it', async () => {
+test('a clock that is set back accepts no used code, nor an earlier one', async () => {
   time = 2_000_000_010;
   const { verify } = await newPerson([rfcSecret]);
   const [before, used] = [-30, 0].map((seconds) => totpCode(rfcSecret, new Date((time + seconds) * 1000)));
@@ -79,14 +79,14 @@ test('a clock that is set back accepts nothing that was used, nor what came befo
   expect(await verify(used ?? '')).toBe(false);
 });
 
-test('of many parallel requests with one time step, one succeeds', async () => {
+test('one of many parallel requests with one time step succeeds', async () => {
   time = 2_000_000_100;
   const { verify } = await newPerson([rfcSecret]);
   const answers = await Promise.all(Array.from({ length: 20 }, () => verify(totpCode(rfcSecret, now()))));
   expect(answers.filter(Boolean)).toHaveLength(1);
 });
 
-test('each of several apps works, with steps of its own', async () => {
+test('each of several apps works, with its own steps', async () => {
   time = 2_000_000_200;
   const other = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
   const { verify } = await newPerson([rfcSecret, other]);
@@ -103,7 +103,7 @@ test('another account’s scope finds no factor', async () => {
   expect(await verify(totpCode(rfcSecret, now()))).toBe(true);
 });
 
-test('a secret that was moved to another row does not open', async () => {
+test('a secret that was moved to another row cannot be opened', async () => {
   time = 2_000_000_400;
   const { accountId, identityId, verify } = await newPerson([rfcSecret]);
   await database.db.transaction('system', (tx) =>

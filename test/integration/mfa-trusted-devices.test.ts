@@ -53,7 +53,7 @@ const scopeOf = ({ accountId, applicationId, environmentId }: TestEnvironment) =
   environmentId,
 });
 
-test('the box that was ticked beside a wrong code is still ticked for the next one', async () => {
+test('the box that was ticked beside a wrong code stays ticked for the next one', async () => {
   const environment = await provider.newEnvironment();
   const [client, ana] = [await environment.newClient(), await environment.newIdentity()];
   await enrollTotp(provider, environment, ana);
@@ -66,7 +66,7 @@ test('the box that was ticked beside a wrong code is still ticked for the next o
   expect((await browser.submit(page, { code: '000000' })).body).not.toMatch(ticked);
 });
 
-test('what was ticked goes along to another way; what stands in the field is no answer then', async () => {
+test('a ticked box is kept when the person chooses another factor; the typed code is ignored then', async () => {
   const environment = await provider.newEnvironment();
   const [client, ana] = [await environment.newClient(), await environment.newIdentity()];
   await enrollTotp(provider, environment, ana);
@@ -89,7 +89,7 @@ test('what was ticked goes along to another way; what stands in the field is no 
   ).toEqual([]);
 });
 
-test('a trusted browser needs the password alone, as long as the Environment says, and no longer', async () => {
+test('a trusted browser needs the password alone, for as long as the Environment says', async () => {
   const known = await newTrusted({ mfaTrustedDeviceDays: 3 });
   expect(await passes(known.browser, known)).toBe(true);
   provider.wait(days(2));
@@ -98,7 +98,7 @@ test('a trusted browser needs the password alone, as long as the Environment say
   expect(await passes(known.browser, known)).toBe(false);
 });
 
-test('the cookie is a secret of this host, for as long, and stored as a hash', async () => {
+test('the cookie is a secret of this host, equally long-lived, and stored as a hash', async () => {
   const environment = await provider.newEnvironment({ mfaTrustedDeviceDays: 3 });
   const client = await environment.newClient();
   const ana = await environment.newIdentity();
@@ -114,7 +114,7 @@ test('the cookie is a secret of this host, for as long, and stored as a hash', a
   expect(row?.device_hash).toHaveLength(32);
 });
 
-test('nothing is trusted where nobody asked, or the Environment does not', async () => {
+test('no browser is trusted if the person did not ask, or the Environment does not allow it', async () => {
   const environment = await provider.newEnvironment({ mfaTrustedDeviceDays: 0 });
   const client = await environment.newClient();
   const ana = await environment.newIdentity();
@@ -140,7 +140,7 @@ test('a wrong code does not make the browser trusted', async () => {
   expect(browser.cookies.has('trusted_device')).toBe(false);
 });
 
-test('a code by mail, which is not enough for what the client asks, trusts nothing yet', async () => {
+test('a code by mail that is not enough for the client’s request trusts no browser yet', async () => {
   const environment = await provider.newEnvironment();
   const client = await environment.newClient();
   const ana = await environment.newIdentity();
@@ -157,7 +157,7 @@ test('a code by mail, which is not enough for what the client asks, trusts nothi
   expect(cookieOf(browser)).not.toBe('');
 });
 
-test("forged, foreign, other people's and other Environments' cookies do nothing", async () => {
+test("forged, foreign, other people's and other Environments' cookies have no effect", async () => {
   const ana = await newTrusted();
   const ben = await newTrusted();
   const carl = await ana.environment.newIdentity();
@@ -169,7 +169,7 @@ test("forged, foreign, other people's and other Environments' cookies do nothing
   expect(await passes(ana.browser, ana)).toBe(true);
 });
 
-test('one browser is trusted by several people and Environments; each trust makes a new cookie', async () => {
+test('several people and Environments can trust one browser; each trust creates a new cookie', async () => {
   const ana = await newTrusted();
   const first = cookieOf(ana.browser);
   const ben = await newTrusted({}, ana);
@@ -179,7 +179,7 @@ test('one browser is trusted by several people and Environments; each trust make
   expect(await passes(withCookie(first), ana)).toBe(false); // a planted old value gains nothing
 });
 
-test('its use is noted once an hour', async () => {
+test('the use of a trusted browser is recorded once an hour', async () => {
   const known = await newTrusted();
   const used = async () =>
     (await provider.logins.trustedDevices.list(scopeOf(known.environment), known.ana.id))[0][0]?.lastUsedAt.getTime();
@@ -192,7 +192,7 @@ test('its use is noted once an hour', async () => {
   expect(await used()).toBe(provider.now().getTime());
 });
 
-test('a step-up is asked of a trusted browser too, and its session says what was proved', async () => {
+test('a step-up asks a trusted browser too, and its session says what was proved', async () => {
   const known = await newTrusted();
   const aal2 = { acr_values: 'urn:gatehouse:aal2' };
   known.browser.cookies.delete('hosted_session');
@@ -234,7 +234,7 @@ test.each<[string, (known: Awaited<ReturnType<typeof newTrusted>>) => Promise<un
   expect(await passes(known.browser, known)).toBe(false);
 });
 
-test('all devices are forgotten once, with each that was trusted by then, by whoever says so twice or trusts one meanwhile', async () => {
+test('all devices are forgotten once, including those trusted by then, if a person asks twice or trusts one meanwhile', async () => {
   const { trustedDevices } = provider.logins;
   for (let at = 2; at <= 5; at++) {
     const { environment, ana } = await newTrusted();
@@ -257,7 +257,7 @@ test('all devices are forgotten once, with each that was trusted by then, by who
   }
 });
 
-test('nobody can forget the device of somebody else', async () => {
+test('nobody can forget another person’s device', async () => {
   const [ana, ben] = [await newTrusted(), await newTrusted()];
   const [[device]] = await provider.logins.trustedDevices.list(scopeOf(ana.environment), ana.ana.id);
   for (const [environment, id] of [

@@ -31,7 +31,7 @@ function later(name: string, text: string, transaction?: false) {
 const columnsOf = async (column: string) =>
   rowsAsOwner(database.ownerUrl, 'select table_name from information_schema.columns where column_name = $1', [column]);
 
-test('a migration that waits for a table gives way to whoever comes after it, and is done once the table is free', async () => {
+test('a migration that waits for a table lets later statements pass, and is done once the table is free', async () => {
   const { all, tries } = later('Later1999999999001', 'alter table accounts add column added_later text');
   let gaveWay = 0;
   const onWait = () => {
@@ -53,7 +53,7 @@ test('a migration that waits for a table gives way to whoever comes after it, an
   expect(tries.count).toBeGreaterThan(2);
 });
 
-test('addresses of before are written in A-labels, but for one that somebody has by now', async () => {
+test('old addresses are rewritten with A-labels, except one whose new form is taken by now', async () => {
   const accountId = randomUUID();
   const names = [
     'ana@bücher.example',
@@ -88,7 +88,7 @@ test('addresses of before are written in A-labels, but for one that somebody has
   expect([await addressesAfter(), await addressesAfter()]).toEqual([expected, expected]);
 });
 
-test('an index that is made concurrently waits for all transactions that there are, and is begun once', async () => {
+test('a concurrently built index waits for all present transactions, and is begun once', async () => {
   const text = 'create index concurrently accounts_later on accounts (created_at)';
   const { all, tries } = later('Later1999999999002', text, false);
   let migrated: Promise<string[]> | undefined;
@@ -103,7 +103,7 @@ test('an index that is made concurrently waits for all transactions that there a
   expect(tries.count).toBe(1);
 });
 
-test('a table that is never free is said after a while, and what was done before stays', async () => {
+test('a table that is never free is reported after a while, and what was done before stays', async () => {
   const first = later('Later1999999999003', 'create table made_later (id uuid)');
   const second = later('Later1999999999004', 'alter table accounts add column never text');
   const all = [...first.all, second.all.at(-1) as (typeof second.all)[number]];
@@ -119,7 +119,7 @@ test('a table that is never free is said after a while, and what was done before
   expect(first.tries.count).toBe(1);
 });
 
-test('of two that migrate at once one waits, also while the other builds an index concurrently', async () => {
+test('one of two parallel migrations waits, also while the other builds an index concurrently', async () => {
   const text = 'create index concurrently accounts_twice on accounts (created_at)';
   const { all, tries } = later('Later1999999999005', text, false);
   const asksFor = (query: string) =>
@@ -140,7 +140,7 @@ test('of two that migrate at once one waits, also while the other builds an inde
   expect(tries.count).toBe(1);
 });
 
-test('an owner who may not create the service’s role says which one is missing, and goes on once it is there', async () => {
+test('an owner who may not create the service’s role is told which one is missing, and continues once it exists', async () => {
   const owner = new URL(database.ownerUrl);
   const [name, role] = ['plain', 'absent'].map((kind) => `${kind}_${randomBytes(4).toString('hex')}`) as [
     string,
@@ -166,7 +166,7 @@ test('an owner who may not create the service’s role says which one is missing
   }
 });
 
-test('a database with tables of others is left as it is, which is said; extensions may have some', async () => {
+test('a database with foreign tables is left as it is, with an error; extensions may have some', async () => {
   const name = `foreign_${randomBytes(4).toString('hex')}`;
   const [owner, service] = [new URL(database.ownerUrl), new URL(database.url)];
   await asOwner((client) => client.query(`create database ${name}`), owner.href);
@@ -194,7 +194,7 @@ test('a database with tables of others is left as it is, which is said; extensio
   }
 });
 
-describe('a database that cannot be used is refused before anything is made in it', () => {
+describe('a database that cannot be used is refused before anything is created in it', () => {
   /** @param definition of the database, after its name */
   async function made(definition: string, prepare: (url: string) => Promise<unknown> = async () => {}) {
     const name = `unfit_${randomUUID().replaceAll('-', '')}`;
@@ -205,7 +205,7 @@ describe('a database that cannot be used is refused before anything is made in i
     return { url, tables, drop: () => asOwner((client) => client.query(`drop database ${name}`)) };
   }
 
-  test('by a locale in which two spellings of an address are two', async () => {
+  test('because of a locale in which two spellings of an address are different', async () => {
     const turkish = await made(`template template0 locale_provider icu icu_locale 'tr-TR' locale 'C'`);
     try {
       await expect(migrate(turkish.url, database.url)).rejects.toThrow(/another small letter for I than i/);
@@ -215,7 +215,7 @@ describe('a database that cannot be used is refused before anything is made in i
     }
   });
 
-  test('by a schema of its own for the owner, where functions look for nothing', async () => {
+  test('because of the owner’s own schema, where functions look for nothing', async () => {
     const own = await made('', async (url) => rowsAsOwner(url, 'create schema authorization current_user'));
     try {
       await expect(migrate(own.url, database.url)).rejects.toThrow(
@@ -228,7 +228,7 @@ describe('a database that cannot be used is refused before anything is made in i
   });
 });
 
-test('a process whose role finds no schema says where it looked, and not that the schema is old', async () => {
+test('a process whose role finds no schema reports where it looked, and not that the schema is old', async () => {
   const { pathname, username } = new URL(database.url);
   const alter = (how: string) =>
     rowsAsOwner(database.ownerUrl, `alter role ${username} in database ${pathname.slice(1)} ${how}`);
@@ -244,7 +244,7 @@ test('a process whose role finds no schema says where it looked, and not that th
   }
 });
 
-test('a collation that is another one by now is said by a migration and by a process that begins, and keeps neither from its work', async () => {
+test('a collation that has changed is reported by a migration and by a starting process, and stops neither', async () => {
   const said: string[] = [];
   const onWarning = (warning: string) => said.push(warning);
   const warn = ({ reason }: { reason: string }, message: string) => said.push(`${message}: ${reason}`);

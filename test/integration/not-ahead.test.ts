@@ -10,7 +10,7 @@ afterAll(() => database.close());
 
 const shifted = (ms: number) => () => new Date(Date.now() + ms);
 
-test('a clock that is ahead counts as that of PostgreSQL, and one that is behind as it is', async () => {
+test('a clock that is ahead of PostgreSQL’s is replaced by it, and one that is behind is used', async () => {
   const [ahead, behind] = [
     await notAhead(database.db, shifted(days(100))),
     await notAhead(database.db, shifted(-days(1))),

@@ -86,7 +86,7 @@ async function signInWith(totp: { code(): string }, page = '') {
 }
 
 describe('an authenticator app', () => {
-  test('is added with a first code; recovery codes come with it, once, and the session is as strong as a sign-in with both', async () => {
+  test('is added with a first code; recovery codes come with it, once, and the session is as strong as a two-factor sign-in', async () => {
     const { page, added } = await addApp({ label: '  Ana’s phone\u0000 ' });
     expect(page.body).toContain('<svg');
     expect(page.body).toContain('otpauth://totp/');
@@ -125,7 +125,7 @@ describe('an authenticator app', () => {
     expect(await factors()).toHaveLength(1);
   });
 
-  test('cannot be added with the page of somebody else, nor with a forged or old one', async () => {
+  test('cannot be added with another person’s page, nor with a forged or old one', async () => {
     const { enrollment, secret } = await addApp({ code: '000000' });
     const ben = await environment.newIdentity();
     const other = world.browser();
@@ -143,7 +143,7 @@ describe('an authenticator app', () => {
 });
 
 describe('codes by mail', () => {
-  test('are added with the code that was mailed, and make no aal2', async () => {
+  test('are added with the mailed code, and do not make aal2', async () => {
     const page = await open('/factors/email-otp');
     const sent = await send(laptop, page, 'factors/email-otp', {});
     expect(sent.body).toContain(`We sent a code to ${ana.email}`);
@@ -165,7 +165,7 @@ describe('codes by mail', () => {
     expect(await factors()).toHaveLength(1);
   });
 
-  test('are neither offered to whoever signed in by one, nor added: it would be the same proof twice', async () => {
+  test('are neither offered nor added to a person who signed in by one: it would be the same proof twice', async () => {
     await settle({ emailOtpLoginEnabled: true });
     const sent = await laptop.submit(await laptop.get(authorizeUrl(client, { method: 'code' })), { email: ana.email });
     await laptop.submit(sent, { code: await world.mailedCode('login') });
@@ -185,7 +185,7 @@ describe('codes by mail', () => {
     expect(byPassword.body).not.toContain('You signed in with a code by email');
   });
 
-  test('are said to be no second step where there is nothing else to add', async () => {
+  test('are explained as no second step if nothing else can be added', async () => {
     await settle({ emailOtpLoginEnabled: true, passwordLoginEnabled: false, mfaAllowedFactors: ['email_otp'] });
     const sent = await laptop.submit(await laptop.get(authorizeUrl(client)), { email: ana.email });
     await laptop.submit(sent, { code: await world.mailedCode('login') });
@@ -274,7 +274,7 @@ describe('a passkey', () => {
     expect(await world.query('select 1 from mfa_factors where identity_id = any($1)', [[ana.id, ben.id]])).toEqual([]);
   });
 
-  test('that has to be proved first leads there', async () => {
+  test('that needs another proof first leads to it', async () => {
     const page = await open('/factors/webauthn');
     world.wait(minutes(10));
     const { redirect_to } = (await call('webauthn/options', page, {})).json();
@@ -283,7 +283,7 @@ describe('a passkey', () => {
 });
 
 describe('a name', () => {
-  test('is given to a factor by whoever is signed in, shown in the list, and needs no proof', async () => {
+  test('can be given to a factor in any sign-in, is shown in the list, and needs no proof', async () => {
     const { page: before } = await addApp({ label: 'Old' });
     const [factor] = await factors();
     const page = await open();
@@ -308,7 +308,7 @@ describe('a name', () => {
 });
 
 describe('removing', () => {
-  test('takes a recent sign-in with a second factor, says what it means, and distrusts browsers', async () => {
+  test('requires a recent sign-in with a second factor, explains its effect, and distrusts browsers', async () => {
     const totp = await enrollTotp(world, environment, ana);
     const page = await signInWith(totp);
     const [factor] = await factors();
@@ -339,7 +339,7 @@ describe('removing', () => {
     );
   });
 
-  test('asks for the factor where the sign-in was without, and goes on where it was', async () => {
+  test('asks for the factor if the sign-in was without, and continues where it was', async () => {
     const page = await open(); // by the password, before there was a factor
     const totp = await enrollTotp(world, environment, ana);
     const [factor] = await factors();
@@ -351,7 +351,7 @@ describe('removing', () => {
     expect(back.body).toContain('Remove “Authenticator app”?');
   });
 
-  test('the last one that the Environment takes is refused where it requires one, also twice at once', async () => {
+  test('is refused for the last allowed factor if the Environment requires one, also twice at once', async () => {
     await settle({ mfaPolicy: 'required', mfaAllowedFactors: ['totp', 'recovery_code'] });
     const totp = await enrollTotp(world, environment, ana);
     const page = await signInWith(totp);
@@ -375,7 +375,7 @@ describe('removing', () => {
     expect((await factors()).map(({ type }) => type)).toEqual(['totp', 'webauthn']);
   });
 
-  test('somebody else’s factor is not there', async () => {
+  test('does not find another person’s factor', async () => {
     const ben = await environment.newIdentity();
     await enrollTotp(world, environment, ben);
     const [bens] = await world.query<{ id: string }>('select id from mfa_factors where identity_id = $1', [ben.id]);
@@ -395,8 +395,8 @@ describe('removing', () => {
   });
 });
 
-describe('what a stolen password is not enough for', () => {
-  test('adding a factor next to one that this Environment does not take', async () => {
+describe('a stolen password is not enough for', () => {
+  test('adding a factor next to one that this Environment does not allow', async () => {
     await settle({ mfaAllowedFactors: ['webauthn', 'recovery_code'] });
     await enrollTotp(world, environment, ana);
     const page = await open(); // this page does not ask for the app
@@ -525,7 +525,7 @@ test.each(policies)(
   },
 );
 
-test('a kind that the Environment does not take is neither offered nor added', async () => {
+test('a factor that the Environment does not allow is neither offered nor added', async () => {
   await settle({ mfaAllowedFactors: ['webauthn'] });
   const page = await open();
   expect(page.body).toContain('/oauth/account/factors/webauthn');
@@ -575,7 +575,7 @@ test('new recovery codes are shown to no other session', async () => {
   expect(codesIn((await follow(other, await other.get(pathname + search))).body)).toEqual([]);
 });
 
-test('browsers that are trusted are listed and forgotten, one or all, and asked again', async () => {
+test('trusted browsers are listed and forgotten, one or all, and then asked again', async () => {
   const totp = await enrollTotp(world, environment, ana);
   const challenge = await open();
   const page = await follow(laptop, await laptop.submit(challenge, { code: totp.code(), remember_device: 'true' }));
@@ -614,7 +614,7 @@ test('browsers that are trusted are listed and forgotten, one or all, and asked 
   expect(asked.body).toContain('name="challenge_token"');
 });
 
-test('of two that would be the first, added at once in two browsers, one is; the other browser is asked for it', async () => {
+test('one of two first factors that two browsers add at once is added; the other browser is asked for it', async () => {
   const sent: Promise<unknown>[] = [];
   const forms: (() => Promise<unknown>)[] = [];
   const answers: { browser: Browser; to: string }[] = [];
@@ -672,7 +672,7 @@ test.each([
   expect(await events('identity.password_changed')).toEqual([]);
 });
 
-test('a script is told the same in JSON', async () => {
+test('a script gets the same in JSON', async () => {
   const json = { accept: 'application/json' };
   const page = await open();
   const { secret, uri, enrollment } = (await laptop.get(accountUrl(client, {}, '/factors/totp'), json)).json();

@@ -82,7 +82,7 @@ test('changing the password does not confirm the address', async () => {
   expect(await events('identity.email_verified')).toEqual([]);
 });
 
-test('in a session that has ended meanwhile nothing is changed, and the one of somebody else or of nobody is none', async () => {
+test('a session that has ended meanwhile changes nothing, and another person’s or a missing one is refused', async () => {
   const ben = await environment.newIdentity();
   const [mine, theirs] = [world.browser(), world.browser()];
   await tokensFor(mine, client, ana.email);

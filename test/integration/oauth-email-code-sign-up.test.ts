@@ -47,7 +47,7 @@ const membershipsOf = ({ environmentId }: TestEnvironment) =>
 const isSignedIn = (page: Awaited<ReturnType<typeof entered>>) =>
   page.statusCode === 303 && locationOf(page).searchParams.has('code');
 
-test('the first right code of an unknown address makes its identity, confirmed and a member; a wrong one does not', async () => {
+test('the first right code of an unknown address creates its identity, confirmed and a member; a wrong one does not', async () => {
   const environment = await passwordless();
   const client = await environment.newClient();
   const email = newAddress();
@@ -73,14 +73,14 @@ test('the first right code of an unknown address makes its identity, confirmed a
   expect(await membershipsOf(environment)).toHaveLength(1);
 });
 
-test('an address out of the bounds of RFC 5321 is mailed no code, and answered as any', async () => {
+test('an address beyond the limits of RFC 5321 gets no code, and the usual answer', async () => {
   const environment = await passwordless();
   const { sent } = await asked(await environment.newClient(), 'x@1.2.3.4');
   expect(sent.body).toContain('If x@1.2.3.4 can sign in here, a code is on its way.');
   expect(await waitingMails(world, environment.environmentId)).toEqual([]);
 });
 
-test('codes entered at the same time make one identity, and both sign in', async () => {
+test('codes that are entered at the same time create one identity, and both sign in', async () => {
   const environment = await passwordless();
   const client = await environment.newClient();
   const email = newAddress();
@@ -98,7 +98,7 @@ test('codes entered at the same time make one identity, and both sign in', async
   expect(day).toEqual({ count: 1 });
 });
 
-test('the day’s cap counts exactly; the page that promises a code tells nothing of it, and only the right code is told', async () => {
+test('the day’s cap counts exactly; the page that promises a code does not reveal it, only a right code learns of it', async () => {
   const environment = await passwordless({ dailySelfSignupCap: 2 });
   const client = await environment.newClient();
   const waiting = [];
@@ -153,7 +153,7 @@ test('an identity of the Account joins; a deactivated member does not come back'
   expect(mails.map(({ to }) => to)).not.toContain(gone.email);
 });
 
-test('nobody joins while everything of them is being deleted', async () => {
+test('nobody joins while their erasure is under way', async () => {
   const environment = await passwordless();
   const client = await environment.newClient();
   const { id, email } = await environment.newIdentity({ isMember: false });
@@ -163,7 +163,7 @@ test('nobody joins while everything of them is being deleted', async () => {
   expect(await membershipsOf(environment)).toEqual([]);
 });
 
-test('who was made a member while their code was on its way signs in by it, unless they were deactivated since', async () => {
+test('a person who became a member while their code was on its way signs in by it, unless deactivated since', async () => {
   for (const isActive of [true, false]) {
     const environment = await passwordless();
     const { browser, sent } = await asked(
@@ -203,14 +203,14 @@ test.each([
   expect(await identitiesOf(environment, email)).toMatchObject([{ id: faster.id }]);
 });
 
-test('no code is mailed to what is no mail address', async () => {
+test('no code is mailed to an invalid address', async () => {
   const environment = await passwordless();
   const { sent } = await asked(await environment.newClient(), 'no address');
   expect(sent.body).toContain('a code is on its way');
   expect(await waitingMails(world, environment.environmentId)).toEqual([]);
 });
 
-test('where self sign-up is off, or passwords are on, an unknown address stays one', async () => {
+test('without self sign-up, or with passwords allowed, an unknown address stays unknown', async () => {
   for (const settings of [{ allowSelfSignup: false }, { passwordLoginEnabled: true }]) {
     const environment = await passwordless(settings);
     const client = await environment.newClient();
@@ -229,7 +229,7 @@ test('where self sign-up is off, or passwords are on, an unknown address stays o
   }
 });
 
-test('switching self sign-up off also concerns codes that are on their way', async () => {
+test('disabling self sign-up also affects codes that are on their way', async () => {
   const environment = await passwordless();
   const client = await environment.newClient();
   const { browser, sent } = await asked(client, newAddress());

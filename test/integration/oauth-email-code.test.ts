@@ -85,7 +85,7 @@ test('a person signs in with an emailed code, and the tokens say so', async () =
   expectSignedIn(await browser.get(authorizeUrl(await environment.newClient())));
 });
 
-test('the sign-in page mails a code to the address that was typed, whatever the password field holds', async () => {
+test('the sign-in page mails a code to the typed address, whatever the password field contains', async () => {
   const ana = await environment.newIdentity();
   const browser = world.browser();
   const page = await browser.get(authorizeUrl(client));
@@ -97,7 +97,7 @@ test('the sign-in page mails a code to the address that was typed, whatever the 
   expectSignedIn(await browser.submit(sent, { code: await world.mailedCode('login') }));
 });
 
-test('the code view leads back to the password, which does not lead back to the code view', async () => {
+test('the code page leads back to the password, which does not lead back to the code page', async () => {
   const { form } = await asked('somebody@example.com');
   const [, link = ''] = /href="(\/oauth\/authorize\?[^"]+)">Sign in with your password/.exec(form.body) ?? [];
   expect(link).not.toContain('method=code');
@@ -128,7 +128,7 @@ test('a code works once', async () => {
   expectRefused(await world.browser().submit(sent, { code }));
 });
 
-test('the form of a code that comes once more goes on by the session of the first, and is no failed attempt', async () => {
+test('a code’s form that is sent again continues by the session of the first, and is no failed attempt', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email, { prompt: 'login', max_age: '0' });
   const code = await world.mailedCode('login');
@@ -146,7 +146,7 @@ test('the form of a code that comes once more goes on by the session of the firs
   expect(failed).toHaveLength(1);
 });
 
-test('five wrong codes make the right one worthless, also in parallel; it may be typed with a blank', async () => {
+test('five wrong codes make the right one void, also in parallel; it may be typed with a blank', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const code = await world.mailedCode('login');
@@ -170,7 +170,7 @@ test('five wrong codes make the right one worthless, also in parallel; it may be
   expectSignedIn(await third.browser.submit(third.sent, { code: `${right.slice(0, 3)} ${right.slice(3)}` }));
 });
 
-test('from the sixth try on the page says that another code is needed, whoever has the address', async () => {
+test('from the sixth attempt on the page says that another code is needed, whoever has the address', async () => {
   const ana = await environment.newIdentity();
   for (const email of [ana.email, `nobody-${ana.email}`]) {
     const { browser, sent } = await asked(email);
@@ -195,7 +195,7 @@ test('a code works for ten minutes', async () => {
   expectRefused(await browser.submit(sent, { code }));
 });
 
-test('a newer code of the same page takes the place of the older one; one for another address does not', async () => {
+test('a newer code of the same page replaces the older one; one for another address does not', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const older = await world.mailedCode('login');
@@ -215,7 +215,7 @@ test('a newer code of the same page takes the place of the older one; one for an
   expectSignedIn(await browser.submit(sent, { code: newer }));
 });
 
-test('a code is worth nothing with another request: other client, Environment, redirect URI, state or challenge', async () => {
+test('a code is void with another request: other client, Environment, redirect URI, state or challenge', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const code = await world.mailedCode('login');
@@ -320,7 +320,7 @@ test.each([
   },
 );
 
-test('somebody who was deactivated after the code was mailed is refused like anybody', async () => {
+test('a person who was deactivated after the code was mailed is refused like anybody', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const code = await world.mailedCode('login');
@@ -328,7 +328,7 @@ test('somebody who was deactivated after the code was mailed is refused like any
   expectRefused(await browser.submit(sent, { code }));
 });
 
-test('somebody who was deleted just as their code was right is refused like anybody', async () => {
+test('a person who was deleted just as their code was right is refused like anybody', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const { emailOtpLogin } = world.logins;
@@ -345,7 +345,7 @@ test('somebody who was deleted just as their code was right is refused like anyb
   }
 });
 
-test('a code lets in whom it was mailed to, not who has the address by now', async () => {
+test('a code lets in the person to whom it was mailed, not the present owner of the address', async () => {
   const [ana, ben] = [await environment.newIdentity(), await environment.newIdentity()];
   const rename = (id: string, email: string) =>
     world.query('update identities set email = $2 where id = $1', [id, email]);
@@ -372,7 +372,7 @@ describe('the mail', () => {
     return { ana, browser, sent, code, mails: () => waitingMails(world, place.environmentId) };
   }
 
-  test('says the code in two groups, for what it is, and how many minutes are left, until it is over', async () => {
+  test('shows the code in two groups, its purpose, and how many minutes are left, until it has expired', async () => {
     const { ana, code, mails } = await mailed();
     const values = { first_name: 'Ana', code: `${code.slice(0, 3)} ${code.slice(3)}`, application_name: 'Acme' };
     const mail = { template: 'sign-in-code', locale: 'en', to: ana.email };
@@ -385,17 +385,17 @@ describe('the mail', () => {
     expect(await mails()).toEqual([]);
   });
 
-  test('greets who has told no name as their mailbox is called', async () => {
+  test('greets a person without a name by the local part of their address', async () => {
     const { ana, mails } = await mailed({ firstName: null });
     expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
   });
 
-  test('greets nobody by a name before the address is confirmed: whoever made the Identity may have written anything there', async () => {
+  test('greets nobody by name before the address is confirmed: the Identity’s creator may have written anything there', async () => {
     const { ana, mails } = await mailed({ emailVerifiedAt: null, firstName: 'Your prize waits at evil.example' });
     expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
   });
 
-  test('is not sent with a code that was used or is gone, nor to who may not sign in', async () => {
+  test('is not sent with a used or deleted code, nor to a person who may not sign in', async () => {
     const { browser, sent, code, mails } = await mailed();
     expectSignedIn(await browser.submit(sent, { code }));
     expect(await mails()).toEqual([]);
@@ -407,7 +407,7 @@ describe('the mail', () => {
   });
 });
 
-test('an address that cannot be anybody’s gets the same page and mails nothing', async () => {
+test('an address that cannot exist gets the same page and no mail', async () => {
   for (const email of ['no address', 'a\u0000b@example.com', `${'x'.repeat(400)}@example.com`, '"><b>@example.com']) {
     const { sent } = await asked(email);
     expect(sent.statusCode).toBe(200);
@@ -419,7 +419,7 @@ test('an address that cannot be anybody’s gets the same page and mails nothing
   }
 });
 
-test('the mail and the page speak the language that the request asks for', async () => {
+test('the mail and the page use the language that the request asks for', async () => {
   const ana = await environment.newIdentity();
   const { sent } = await asked(ana.email, { ui_locales: 'de' });
   expect(sent.body).toContain('ist ein Code unterwegs');
@@ -427,7 +427,7 @@ test('the mail and the page speak the language that the request asks for', async
   expect(await world.query('select locale from emails where subject_id = $1', [row?.id])).toEqual([{ locale: 'de' }]);
 });
 
-test('a right code is a first factor: where a second one is required, the gate comes before the application', async () => {
+test('a right code is a first factor: a required second one comes before the application', async () => {
   const strict = await world.newEnvironment({
     emailOtpLoginEnabled: true,
     mfaPolicy: 'required',
@@ -443,8 +443,8 @@ test('a right code is a first factor: where a second one is required, the gate c
   expect(pending).toEqual({ method: 'email_otp', amr: ['otp'] });
 });
 
-describe('what an Environment has not switched on', () => {
-  test('codes: the form comes again with an error, and nothing is mailed', async () => {
+describe('what an Environment has not enabled', () => {
+  test('is refused for codes: the form returns with an error, and nothing is mailed', async () => {
     const without = await world.newEnvironment();
     const of = await without.newClient();
     const ana = await without.newIdentity();
@@ -465,7 +465,7 @@ describe('what an Environment has not switched on', () => {
     expect(await rowsOf(ana.email)).toEqual([]);
   });
 
-  test('passwords: the code view is the sign-in page; with neither there is none', async () => {
+  test('is left out for passwords: the code page is the sign-in page; with neither there is none', async () => {
     const passwordless = await world.newEnvironment({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
     const page = await world
       .browser()
@@ -483,7 +483,7 @@ describe('scripts', () => {
   const post = (url: string, payload: object, headers: Record<string, string> = {}) =>
     world.app.inject({ method: 'POST', url, payload, headers: { accept: 'application/json', ...headers } });
 
-  test('JSON takes the place of each page', async () => {
+  test('get JSON in place of each page', async () => {
     const ana = await environment.newIdentity();
     const form = await world.app.inject({
       url: authorizeUrl(client, { method: 'code' }),
@@ -512,7 +512,7 @@ describe('scripts', () => {
     expect(done.json().redirect_to).toMatch(/^https:\/\/app\.example\.com\/callback\?tenant=1&code=/);
   });
 
-  test('a form of another site starts nothing and enters nothing', async () => {
+  test('of another site can start nothing and enter nothing', async () => {
     for (const step of ['start', 'verify']) {
       const answer = await post(
         `/oauth/login/email-otp/${step}`,
@@ -523,7 +523,7 @@ describe('scripts', () => {
     }
   });
 
-  test('what is malformed is a 400: unknown clients, foreign redirect URIs, fields given twice or as lists', async () => {
+  test('get a 400 for malformed requests: unknown clients, foreign redirect URIs, fields given twice or as lists', async () => {
     const fields = fieldsOf(client);
     for (const wrong of [
       { client_id: 'nobody' },

@@ -54,7 +54,7 @@ test('the answer to a sign-in is a page that posts code, state and issuer to the
   expect(fieldsOf(await browser.get(url()))).toHaveProperty('code');
 });
 
-test('errors are posted to the client as well, by a page in the language that was asked for', async () => {
+test('errors are posted to the client as well, by a page in the requested language', async () => {
   for (const [more, error] of [
     [{ prompt: 'none' }, 'login_required'],
     [{ request: 'x' }, 'request_not_supported'],
@@ -66,7 +66,7 @@ test('errors are posted to the client as well, by a page in the language that wa
   }
 });
 
-test('an answer without a page on the way is for a frame of the application’s own, and has nothing to press', async () => {
+test('an answer without a page on the way may be framed by the application, and has no button', async () => {
   const browser = world.browser();
   const shown = await browser.submit(await browser.get(url()), { email: ana.email, password });
   expect(shown.headers['x-frame-options']).toBe('DENY');
@@ -92,7 +92,7 @@ test('an answer without a page on the way is for a frame of the application’s 
   expect(form.headers['x-frame-options']).toBe('DENY');
 });
 
-test('a script is told where, and what to post', async () => {
+test('a script gets where to post, and what', async () => {
   const browser = world.browser();
   const [path, query] = url().split('?');
   const fields = Object.fromEntries(new URLSearchParams(query));
@@ -104,7 +104,7 @@ test('a script is told where, and what to post', async () => {
   });
 });
 
-test('is for addresses that a form can be posted to; other modes are a 400 page', async () => {
+test('the mode is for addresses that a form can be posted to; other modes are a 400 page', async () => {
   const app = 'com.example.app:/callback';
   const native = await environment.newClient({ redirectUris: [app] });
   for (const [asked, of] of [

@@ -43,7 +43,7 @@ const sessionsOf = ({ id }: { id: string }) =>
     [id],
   );
 
-test('a session that is used goes on, and ends when nobody uses it for as long as the environment says', async () => {
+test('a session that is used goes on, and ends when it is idle for as long as the environment says', async () => {
   const tokens = await tokensFor(laptop, client, ana.email);
   for (let i = 0; i < 3; i++) {
     world.wait(seconds(idleSeconds) - minutes(1));
@@ -60,7 +60,7 @@ test('a session that is used goes on, and ends when nobody uses it for as long a
   expect(await silently(laptop)).toBe('code');
 });
 
-test('refreshing is no use of it, nor is what is done in another browser or environment', async () => {
+test('refreshing does not count as a use, nor does another browser’s or environment’s session', async () => {
   const { refresh_token: token } = await tokensFor(laptop, client, ana.email);
   const elsewhere = await world.newEnvironment();
   const there = await elsewhere.newClient();
@@ -76,7 +76,7 @@ test('refreshing is no use of it, nor is what is done in another browser or envi
   expect(await silently(laptop, there)).toBe('code'); // no limit there
 });
 
-test('a use is written down once a minute, and never where there is no limit', async () => {
+test('a use is recorded once a minute, and never without a limit', async () => {
   await codeFor(laptop, client, ana.email);
   const begun = (await sessionsOf(ana))[0]?.used_at;
   world.wait(seconds(59));
@@ -95,7 +95,7 @@ test('a use is written down once a minute, and never where there is no limit', a
   expect(await sessionsOf(eva)).toEqual(before);
 });
 
-test('signing out of one that is over ends what applications hold of it', async () => {
+test('signing out of an expired session ends what applications hold of it', async () => {
   const tokens = await tokensFor(laptop, client, ana.email);
   world.wait(seconds(idleSeconds));
   await laptop.get(`/oauth/logout?${new URLSearchParams({ id_token_hint: tokens.id_token })}`);
@@ -103,14 +103,14 @@ test('signing out of one that is over ends what applications hold of it', async 
   expect((await refresh(world.app, client, tokens.refresh_token)).statusCode).toBe(400);
 });
 
-test('its owner sees that it is over', async () => {
+test('a session’s owner sees that it has ended', async () => {
   await tokensFor(laptop, client, ana.email);
   world.wait(seconds(idleSeconds));
   const page = await openAccount(world.browser(), accountUrl(client), ana);
   expect(page.body).toContain('Only applications are still signed in');
 });
 
-test('one of a release that writes no uses down counts from its sign-in; a sign-in that took long from its end', async () => {
+test('a session of a release that records no uses counts from its sign-in; a sign-in that took long, from its end', async () => {
   await codeFor(laptop, client, ana.email);
   await world.query('update sessions set used_at = null where identity_id = $1', [ana.id]);
   world.wait(minutes(14));
@@ -134,7 +134,7 @@ test('one of a release that writes no uses down counts from its sign-in; a sign-
   await expect(world.provider.sessions.find(browser, environmentId, idleSeconds)).resolves.not.toBeNull();
 });
 
-test('a limit counts for sessions of before, and its end too', async () => {
+test('a limit applies to existing sessions, and its removal too', async () => {
   const place = await world.newEnvironment();
   const [app, eva] = [await place.newClient(), await place.newIdentity()];
   await codeFor(laptop, app, eva.email);

@@ -58,7 +58,7 @@ test('opening the link shows who invites to what and consumes nothing; sending t
   }
 });
 
-test('a link that is over says of which application it was, in its language; only one that was accepted leads on to it', async () => {
+test('a dead link names its application in its language; only an accepted one leads on to it', async () => {
   const own = await newAccount(api);
   const ofOwner = callsOf(api, own.accountSlug, await own.as('owner'));
   const at = `/applications/${own.applicationSlug}/environments/development`;
@@ -80,7 +80,7 @@ test('a link that is over says of which application it was, in its language; onl
   expect(unknown.body).toContain('This link no longer works');
 });
 
-test('who answers it a second time with another password is not told that this one counts', async () => {
+test('a person who answers again with another password is not told that this one works', async () => {
   const made = await inviteTo(key, path);
   const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
   expect((await submit(fields)).statusCode).toBe(200);
@@ -89,7 +89,7 @@ test('who answers it a second time with another password is not told that this o
   expect((await submit(fields)).statusCode).toBe(200);
 });
 
-test('a form that is sent twice at once is told twice that the invite is accepted', async () => {
+test('a form that is sent twice at once reports twice that the invite is accepted', async () => {
   const made = await inviteTo(key, path);
   const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
   for (const answer of await Promise.all([submit(fields), submit(fields)])) {
@@ -97,7 +97,7 @@ test('a form that is sent twice at once is told twice that the invite is accepte
   }
 });
 
-test('it leads on to the site of the oldest client that has one, if any', async () => {
+test('the page leads on to the site of the oldest client that has one, if any', async () => {
   const fields = { first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
   const leadsTo = async (body: object = {}) => {
     const { token } = await inviteTo(key, path, body);
@@ -115,7 +115,7 @@ test('it leads on to the site of the oldest client that has one, if any', async 
   expect(await leadsTo({ intent: 'directory' })).toBeNull();
 });
 
-test('who is in the directory alone by it is not sent to an application that would refuse them', async () => {
+test('a person who is only in the directory is not sent to an application that would refuse them', async () => {
   const made = await inviteTo(key, path, { intent: 'directory' });
   const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
   const { body } = await submit(fields);
@@ -125,7 +125,7 @@ test('who is in the directory alone by it is not sent to an application that wou
   expect((await submit({ ...fields, token: other.token })).body).toContain('and sign in to continue.');
 });
 
-test('what is wrong is said on the form, and nothing is consumed', async () => {
+test('errors are shown on the form, and nothing is consumed', async () => {
   const made = await inviteTo(key, path);
   const wrong = async (fields: Record<string, string>) => {
     const page = await submit({ token: made.token, first_name: 'Typed', ...fields });
@@ -146,7 +146,7 @@ test('what is wrong is said on the form, and nothing is consumed', async () => {
   expect(await statusOf(made.id)).toBe('pending');
 });
 
-test('somebody who has a sign-in already only confirms', async () => {
+test('a person who can sign in already only confirms', async () => {
   const caller = await newIdentityCaller(api, account);
   await rowsOf(api, 'update identities set verified_by_word = false where id = $1', [caller.id]); // they have proved it
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
@@ -158,7 +158,7 @@ test('somebody who has a sign-in already only confirms', async () => {
   expect(await signInTo(api, caller.clientId, caller.email, caller.password)).toBe('200');
 });
 
-test('it speaks English and German, and looks like the environment', async () => {
+test('the page is in English or German, with the environment’s design', async () => {
   await rowsOf(
     api,
     `update environment_settings set branding = branding || '{"name": "Nordwind", "primary_color": "#aa0044"}' where environment_id = $1`,
@@ -173,7 +173,7 @@ test('it speaks English and German, and looks like the environment', async () =>
   expect(done.body).toContain('Willkommen bei Nordwind');
 });
 
-test('a script is answered in JSON', async () => {
+test('a script gets JSON', async () => {
   const json = { accept: 'application/json' };
   const made = await inviteTo(key, path);
   expect((await open(made.token, json)).json()).toEqual({
@@ -192,7 +192,7 @@ test('a script is answered in JSON', async () => {
     expect((await open(token, json)).json().error).toBe('invalid_request');
 });
 
-test('a name that somebody chose is shown as text, not as markup', async () => {
+test('a chosen name is shown as text, not as markup', async () => {
   const made = await inviteTo(key, path, { first_name: '<script>alert(1)</script>', last_name: '"><b>' });
   const { body } = await open(made.token);
   expect(body).not.toContain('<script>alert');

@@ -48,7 +48,7 @@ const [living, ended] = [
 ];
 const isSignedIn = async () => (await browser.get(authorizeUrl(client))).statusCode === 303;
 
-test('with the hint of this session it ends session and grants at once, and goes where the client registered', async () => {
+test('the hint of this session ends session and grants at once, and leads where the client registered', async () => {
   world.wait(hours(1)); // the hint may have expired
   const answer = await browser.get(
     url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri, state: 'a b' }),
@@ -71,7 +71,7 @@ test('with the hint of this session it ends session and grants at once, and goes
   ]);
 });
 
-test('a mere look, as of a link checker, ends nothing (RFC 9110 §9.2.1)', async () => {
+test('a HEAD request, as of a link checker, ends nothing (RFC 9110 §9.2.1)', async () => {
   const hinted = url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri });
   for (const by of [browser, world.browser()]) {
     const looked = await by.head(hinted);
@@ -101,7 +101,7 @@ test('without a hint the person is asked; yes ends it, no does not', async () =>
   expect(await isSignedIn()).toBe(false);
 });
 
-test('with a hint whose key is gone the person is asked, and then goes where its client registered', async () => {
+test('with a hint whose key is deleted the person is asked, and then goes where its client registered', async () => {
   await world.query('delete from signing_keys');
   world.wait(minutes(1));
   const page = await browser.get(url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri }));
@@ -112,7 +112,7 @@ test('with a hint whose key is gone the person is asked, and then goes where its
   expect(await isSignedIn()).toBe(false);
 });
 
-test('with somebody else’s hint the person is asked, and nobody is out before they say so', async () => {
+test('with another person’s hint the browser’s user is asked, and nobody is signed out before', async () => {
   const bob = await environment.newIdentity();
   const bobs = await tokensFor(world.browser(), client, bob.email);
   const page = await browser.get(url({ id_token_hint: bobs.id_token }));
@@ -126,7 +126,7 @@ test('with somebody else’s hint the person is asked, and nobody is out before 
   expect([await holdings(), await holdings(bobs)]).toEqual([ended, ended]);
 });
 
-describe('what the client holds of a session that is not, or no longer, the browser’s ends with its own hint', () => {
+describe('a session that the browser does not (or no longer) have ends for its client by its own hint', () => {
   const byHint = (who: Browser) =>
     who.get(url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri }));
   /** The browser's session ends, and the application's tokens survive it. */
@@ -137,7 +137,7 @@ describe('what the client holds of a session that is not, or no longer, the brow
     expect(await holdings()).toEqual(living);
   }
 
-  test('one that its person has signed in after, to another application', async () => {
+  test('also after its person has signed in again, to another application', async () => {
     await outlived();
     const other = await environment.newClient();
     const others = await tokensFor(browser, other, ana.email);
@@ -165,20 +165,20 @@ describe('what the client holds of a session that is not, or no longer, the brow
     expect((await byHint(who())).headers.location).toBe(loggedOutUri);
   });
 
-  test('one of two that began at once in two tabs, of which the browser kept the other', async () => {
+  test('also if it is one of two that two tabs began at once, of which the browser kept the other', async () => {
     const kept = world.browser();
     const others = await tokensFor(kept, client, ana.email);
     expect((await byHint(kept)).statusCode).toBe(303);
     expect([await holdings(), await holdings(others)]).toEqual([ended, ended]);
   });
 
-  test('and no other of the same person, without the cookie', async () => {
+  test('but no other of the same person, without the cookie', async () => {
     const others = await tokensFor(world.browser(), client, ana.email);
     expect((await byHint(world.browser())).statusCode).toBe(303);
     expect([await holdings(), await holdings(others)]).toEqual([ended, living]);
   });
 
-  test('but not by one whose key is gone', async () => {
+  test('but not if the hint’s key is deleted', async () => {
     await world.query('delete from signing_keys');
     world.wait(minutes(1));
     expect((await byHint(world.browser())).statusCode).toBe(303);
@@ -186,7 +186,7 @@ describe('what the client holds of a session that is not, or no longer, the brow
   });
 });
 
-test('without a client all of the browser’s sessions end after asking', async () => {
+test('without a client all of the browser’s sessions end after a question', async () => {
   const page = await browser.get('/oauth/logout');
   expect(page.body).toContain('Sign out?');
   const stayed = await browser.submit(page, { confirm: 'no' });
@@ -206,7 +206,7 @@ test('sessions in other Environments stay, and with them the cookie', async () =
   expect(locationOf(await browser.get(authorizeUrl(there))).searchParams.has('code')).toBe(true);
 });
 
-test('a POST, also from another site, is answered by the same request as GET', async () => {
+test('a POST, also from another site, is answered like a GET', async () => {
   const fields = { id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri };
   const answer = await world.browser().post('/oauth/logout', fields, { origin: 'https://app.example.com' });
   expect(answer.statusCode).toBe(303);
@@ -221,7 +221,7 @@ test('a confirmation from another site is refused', async () => {
   expect(await isSignedIn()).toBe(true);
 });
 
-test('somebody who is signed out already is sent on', async () => {
+test('a person who is signed out already is sent on', async () => {
   const stranger = world.browser();
   const answer = await stranger.get(url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri }));
   expect(answer.headers.location).toBe(loggedOutUri);
@@ -279,7 +279,7 @@ test.each<[string, () => Record<string, string>, string]>([
   expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);
 });
 
-test('nobody is told that they are signed out by a link that anybody can make', async () => {
+test('a link that anybody can make does not tell anybody that they are signed out', async () => {
   const links = [
     '/sso/signed-out',
     `/sso/signed-out?request=${uuidv7()}`,
@@ -295,7 +295,7 @@ test('nobody is told that they are signed out by a link that anybody can make', 
   expect(await isSignedIn()).toBe(true);
 });
 
-test('a script is told in JSON what a browser is shown: the question, where to go on, and where nothing follows', async () => {
+test('a script gets in JSON what a browser is shown: the question, where to continue, or that nothing follows', async () => {
   const json = { accept: 'application/json' };
   const asked = await browser.get(url({ client_id: client.clientId }), json);
   expect([asked.statusCode, asked.json().error]).toEqual([409, 'confirmation_required']);

@@ -56,7 +56,7 @@ const taken = (...all: { access_token: string }[]) =>
 const errorIn = (answer: Parameters<typeof locationOf>[0]) => locationOf(answer).searchParams.get('error');
 
 describe('which organization', () => {
-  test('what names none, an inactive one, one of another Environment or several by one slug is a page', async () => {
+  test('is a page if the parameter names none, an inactive one, one of another Environment, or several by one slug', async () => {
     const inactive = await newOrganization(world, environment, { status: 'inactive' });
     const below = await newOrganization(world, environment, { parent: inactive });
     const foreign = await newOrganization(world, await world.newEnvironment(), { slug: 'foreign' });
@@ -88,7 +88,7 @@ describe('which organization', () => {
     expect(twice.statusCode).toBe(400);
   });
 
-  test('a later step cannot change or drop it', async () => {
+  test('cannot be changed or dropped by a later step', async () => {
     const ana = await environment.newIdentity();
     await enrollTotp(world, environment, ana);
     const [mine, other] = [
@@ -125,7 +125,7 @@ describe('who may finish', () => {
     expect(decodeJwt(plain.access_token)).not.toHaveProperty('organization_id');
   });
 
-  test('a stranger is sent back with access_denied after the right credentials, without a session', async () => {
+  test('does not include a stranger, who is sent back with access_denied after the right credentials, without a session', async () => {
     const ben = await environment.newIdentity();
     const { id } = await newOrganization(world, environment);
     const browser = world.browser();
@@ -142,7 +142,7 @@ describe('who may finish', () => {
     expect(told).toEqual([{ reason: 'not_a_member' }]);
   });
 
-  test('a stranger with a second factor learns it after that factor only', async () => {
+  test('does not include a stranger with a second factor, who learns it only after that factor', async () => {
     const ben = await environment.newIdentity();
     const app = await enrollTotp(world, environment, ben);
     const { id } = await newOrganization(world, environment);
@@ -152,7 +152,7 @@ describe('who may finish', () => {
     expect(errorIn(await browser.submit(page, { code: app.code() }))).toBe('access_denied');
   });
 
-  test('a session of somebody else is no dead end: the page asks for another account', async () => {
+  test('another person’s session is no dead end: the page asks for another account', async () => {
     const [ana, ben] = [await environment.newIdentity(), await environment.newIdentity()];
     const { id } = await newOrganization(world, environment, { members: [ana] });
     const browser = world.browser();
@@ -194,7 +194,7 @@ describe('who may finish', () => {
     },
   );
 
-  test('whose membership has ended gets nothing more: no code is redeemed, no token refreshed or taken', async () => {
+  test('a person whose membership has ended gets nothing more: no code is redeemed, no token refreshed or accepted', async () => {
     const ana = await environment.newIdentity();
     const mine = await newOrganization(world, environment, { members: [ana] });
     const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
@@ -221,7 +221,7 @@ describe('who may finish', () => {
     expect((await refresh(world.app, client, plain.refresh_token)).statusCode).toBe(200);
   });
 
-  test('a token for an organization that is not active is taken again when it is', async () => {
+  test('a token for an organization that is inactive works again when it is active', async () => {
     const ana = await environment.newIdentity();
     const above = await newOrganization(world, environment);
     const mine = await newOrganization(world, environment, { parent: above, members: [ana] });
@@ -236,7 +236,7 @@ describe('who may finish', () => {
     }
   });
 
-  test('nobody signs up for it', async () => {
+  test('nobody can sign up for an organization', async () => {
     const { id } = await newOrganization(world, environment);
     const plain = await world.browser().get(authorizeUrl(client));
     const page = await world.browser().get(authorizeUrl(client, { organization: id }));
@@ -261,7 +261,7 @@ describe('its page', () => {
     expect((await open(id, { method: 'code' })).body).toContain('<h1>Sign in to Müller &amp; Co</h1>');
   });
 
-  test('offers what the organization allows, and takes nothing else', async () => {
+  test('offers what the organization allows, and accepts nothing else', async () => {
     const ana = await environment.newIdentity();
     const mine = await newOrganization(world, environment, { members: [ana] });
     const inJson = { accept: 'application/json' };
@@ -289,7 +289,7 @@ describe('its page', () => {
     expect(started.json().reason).toBe('sign_in.error.code_disabled');
   });
 
-  test('says so where it wants an identity provider', async () => {
+  test('says if the organization requires an identity provider', async () => {
     const { id } = await newOrganization(world, environment, { policy: { require_sso: true } });
     const page = await open(id);
     expect([page.statusCode, page.body]).toEqual([
@@ -302,7 +302,7 @@ describe('its page', () => {
     expect(answer.json()).toMatchObject({ error: 'sso_required', methods: [] });
   });
 
-  test('says so where it leaves none of the ways that the environment has', async () => {
+  test('says if the organization leaves none of the environment’s ways', async () => {
     const plain = await world.newEnvironment({ emailOtpLoginEnabled: false });
     const { id } = await newOrganization(world, plain, { policy: { allowed_methods: ['email_otp'] } });
     const url = authorizeUrl(await plain.newClient(), { organization: id });
@@ -312,7 +312,7 @@ describe('its page', () => {
     expect([answer.statusCode, answer.json()]).toMatchObject([403, { error: 'login.method_not_allowed', methods: [] }]);
   });
 
-  test('an emailed code belongs to the organization that it was asked for', async () => {
+  test('an emailed code belongs to the organization for which it was requested', async () => {
     const ana = await environment.newIdentity();
     const mine = await newOrganization(world, environment, { members: [ana] });
     const { verifier, challenge } = newPkce();

@@ -25,7 +25,7 @@ afterAll(() => world.close());
 const scope = 'openid org';
 const claimed = (token: string) => decodeJwt(token).organizations;
 
-test('the scope org tells of the active organizations of the person, in both tokens, userinfo and at each refresh', async () => {
+test('the scope org adds the person’s active organizations to both tokens and userinfo, also at each refresh', async () => {
   const [ana, ben] = [await environment.newIdentity(), await environment.newIdentity()];
   const members = [ana, ben];
   const inactive = await newOrganization(world, environment, { status: 'inactive', members });
@@ -45,7 +45,7 @@ test('the scope org tells of the active organizations of the person, in both tok
   expect(claimed(refreshed.json().access_token)).toEqual(expected);
 });
 
-test('somebody without an organization is told so, and without the scope nothing is told', async () => {
+test('a person without an organization gets an empty list, and without the scope there is no claim', async () => {
   const ana = await environment.newIdentity();
   const asked = await tokensFor(world.browser(), client, ana.email, { scope });
   expect(claimed(asked.access_token)).toEqual([]);
@@ -55,7 +55,7 @@ test('somebody without an organization is told so, and without the scope nothing
   expect((await userinfo(world.app, plain.access_token)).json()).toEqual({ sub: ana.id });
 });
 
-test('userinfo tells of a hundred, a token of as many as it has room for, and both say that there are more', async () => {
+test('userinfo lists a hundred, a token as many as it has room for, and both say if there are more', async () => {
   const ana = await environment.newIdentity();
   const name = 'A name as long as one may well be, in letters of more than a byte: Ä, ß, ø';
   for (let i = 0; i < 101; i++) {

@@ -41,7 +41,7 @@ const signIn = async (browser: Browser, client: Client, email: string, typed: st
   browser.submit(await browser.get(authorizeUrl(client)), { email, password: typed });
 const cookieOf = (browser: Browser) => browser.cookies.get('hosted_session') as string;
 
-test('who forgot the password finds the way from the sign-in page, sets another one, and arrives with what the client asked', async () => {
+test('a person who forgot the password resets it from the sign-in page, and arrives with all that the client requested', async () => {
   const { environment, client } = await newShop();
   const { email } = await environment.newIdentity({ email: newAddress() });
   const browser = provider.browser();
@@ -72,7 +72,7 @@ test('who forgot the password finds the way from the sign-in page, sets another 
   expect(messageOf((await signIn(provider.browser(), client, email, password)).body)).toMatch(/do not match/);
 });
 
-test('whoever uses a link where somebody else is signed in is told so, and asked who goes on', async () => {
+test('a person who uses a link while another person is signed in is told so, and asked who continues', async () => {
   const { environment, client } = await newShop();
   const [ida, yuri] = [await environment.newIdentity({ email: newAddress() }), await environment.newIdentity()];
   const browser = provider.browser();
@@ -96,7 +96,7 @@ test('whoever uses a link where somebody else is signed in is told so, and asked
   expect(again.body).not.toContain('This browser is signed in as');
 });
 
-test('a link that was asked for is written down, and its mail is in the language of who asked, however often where nothing limits that', async () => {
+test('a requested link is recorded, and its mail is in the requester’s language, any number of times without limits', async () => {
   const { environment, client } = await newShop();
   const { email } = await environment.newIdentity({ email: newAddress() });
   const browser = provider.browser();
@@ -122,7 +122,7 @@ test('a link that was asked for is written down, and its mail is in the language
   );
 });
 
-test('the owner is told of a new password in the language of the environment, whatever the browser of who changed it asks for', async () => {
+test('the owner gets a mail about a new password in the environment’s language, whatever the browser requests', async () => {
   const { environment, client } = await newShop({ defaultLocale: 'de' });
   const { email } = await environment.newIdentity({ email: newAddress() });
   const english = { 'accept-language': 'en' };
@@ -134,7 +134,7 @@ test('the owner is told of a new password in the language of the environment, wh
   expect(mails.map(({ template, locale }) => [template, locale])).toEqual([['identity-password-changed', 'de']]);
 });
 
-test('every session, refresh token, code and half-done sign-in of before is over, in the whole Account, and the owner is told', async () => {
+test('every earlier session, refresh token, code and half-done sign-in ends, in the whole Account, and the owner gets a mail', async () => {
   const { environment, client } = await newShop({ mfaPolicy: 'off' });
   const person = await environment.newIdentity({ email: newAddress() });
   const stranger = await environment.newIdentity({ email: newAddress() });
@@ -181,7 +181,7 @@ test('every session, refresh token, code and half-done sign-in of before is over
   });
 });
 
-test('a sign-in with the old password that is under way when it is replaced begins no session, however they meet', async () => {
+test('a sign-in with the old password that is under way when it is replaced starts no session, in any order', async () => {
   const { environment, client } = await newShop({ mfaPolicy: 'off' });
   const person = await environment.newIdentity({ email: newAddress() });
   await forgot(provider.browser(), client, person.email);
@@ -204,7 +204,7 @@ test('a sign-in with the old password that is under way when it is replaced begi
   expect((await signIn(provider.browser(), client, person.email, chosen)).statusCode).toBe(303);
 });
 
-test('whose password is replaced while it is looked at is at the sign-in page again, with all that the client asked', async () => {
+test('a person whose password is replaced while it is verified returns to the sign-in page, with all that the client requested', async () => {
   const { environment, client } = await newShop({ mfaPolicy: 'off' });
   const person = await environment.newIdentity({ email: newAddress() });
   const { passwordLogin } = provider.logins;
@@ -229,7 +229,7 @@ test('whose password is replaced while it is looked at is at the sign-in page ag
   }
 });
 
-test('what was proved with a password that has been replaced since starts nothing', async () => {
+test('a password that has been replaced since starts no session', async () => {
   const { environment } = await newShop();
   const person = await environment.newIdentity({ email: newAddress() });
   const before = provider.now();
@@ -258,7 +258,7 @@ test('what was proved with a password that has been replaced since starts nothin
   await start({ amr: ['hwk', 'user'] }); // a passkey is not affected
 });
 
-test('a sign-in that starts nothing leaves the browser’s other sessions as they are', async () => {
+test('a sign-in that starts no session leaves the browser’s other sessions as they are', async () => {
   const [here, elsewhere] = [(await newShop()).environment, (await newShop()).environment];
   const [ana, other, ben] = await Promise.all([here, here, elsewhere].map((place) => place.newIdentity()));
   const begin = (scope: typeof here, person: typeof ana, browser: string | null, passwordChangedAt?: Date | null) =>
@@ -286,7 +286,7 @@ test('a sign-in that starts nothing leaves the browser’s other sessions as the
   }
 });
 
-test('what was proved with a password that has been replaced since waits for no second factor either, nor enrolls one', async () => {
+test('a password that has been replaced since leads to no second factor either, nor enrolls one', async () => {
   const { environment, client } = await newShop();
   const person = await environment.newIdentity({ email: newAddress() });
   const before = provider.now();
@@ -320,7 +320,7 @@ test('what was proved with a password that has been replaced since waits for no 
   expect(await begun({ method: 'session' })).toBe(true); // kept by the person who changed the password in it
 });
 
-test('the mailbox is proved by it: who was not confirmed is, and what a stranger had parked for the address is void', async () => {
+test('a reset proves the mailbox: an unconfirmed person is confirmed, and a stranger’s parked sign-up for the address is void', async () => {
   const { environment, client } = await newShop({ allowSelfSignup: true });
   const mallory = provider.browser();
   const email = newAddress();
@@ -374,7 +374,7 @@ test.each(['unknown', 'deactivated', 'of another Environment'])(
   },
 );
 
-test('for who is deactivated after the form, neither', async () => {
+test('a person who is deactivated after the form gets neither', async () => {
   const { environment, client } = await newShop();
   const person = await environment.newIdentity({ email: newAddress() });
   await forgot(provider.browser(), client, person.email);
@@ -383,7 +383,7 @@ test('for who is deactivated after the form, neither', async () => {
   expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
 });
 
-test('what is no address is said on the form; an Environment without passwords has nothing to reset', async () => {
+test('an invalid address is reported on the form; an Environment without passwords has nothing to reset', async () => {
   const { client } = await newShop();
   for (const email of ['', 'nobody', 'a@b,c@d.example', '\u0000@example.com']) {
     const answer = await forgot(provider.browser(), client, email);
@@ -404,7 +404,7 @@ test('what is no address is said on the form; an Environment without passwords h
   ).toEqual([]);
 });
 
-test('forms from a foreign origin ask for nothing and change nothing', async () => {
+test('forms from a foreign origin request nothing and change nothing', async () => {
   const { environment, client } = await newShop();
   const { email } = await environment.newIdentity({ email: newAddress() });
   const browser = provider.browser();
@@ -429,7 +429,7 @@ describe('the link', () => {
     return browser.post('/oauth/password/reset', { token: link.split('token=')[1] as string, password: typed });
   };
 
-  test('is not used up by looking, works once, and two uses at the same moment are one', async () => {
+  test('is not used up by opening it, works once, and two uses at the same moment count as one', async () => {
     const { link } = await linkFor();
     for (let i = 0; i < 3; i += 1) expect((await provider.browser().get(link)).statusCode).toBe(200);
     const both = await Promise.all([set(link), set(link, 'another lantern seven')]);
@@ -488,13 +488,13 @@ describe('the link', () => {
     expect((await set(newer)).statusCode).toBe(400);
   });
 
-  test('does nothing for somebody who was shut out meanwhile', async () => {
+  test('does nothing for a person who was locked out meanwhile', async () => {
     const { link, person } = await linkFor();
     await provider.query('update environment_memberships set is_active = false where identity_id = $1', [person.id]);
     expect((await set(link)).statusCode).toBe(400);
   });
 
-  test('stays good when the password was refused, which the form says', async () => {
+  test('stays valid when the password was refused, which the form says', async () => {
     const { link, person } = await linkFor({ passwordMinLength: 15 });
     const cases: [string, RegExp][] = [
       ['', /^Choose a password/],
@@ -521,7 +521,7 @@ describe('the link', () => {
     expect((await signIn(browser, client, person.email, password)).statusCode).toBe(303);
   });
 
-  test('counts in its own Environment only, where that is asked', async () => {
+  test('works in its own Environment only, if that is requested', async () => {
     const { link, environment } = await linkFor();
     const { passwordReset } = provider.logins;
     const token = link.split('token=')[1] as string;
@@ -536,7 +536,7 @@ describe('the link', () => {
   });
 });
 
-test('an application that begins sign-ins by itself is asked to, in whatever browser the link is opened', async () => {
+test('an application that starts sign-ins itself gets the person after a reset, in whatever browser the link is opened', async () => {
   const environment = await provider.newEnvironment();
   const client = await environment.newClient({ initiateLoginUri: 'https://app.example/login' });
   const { email } = await environment.newIdentity({ email: newAddress() });
@@ -591,7 +591,7 @@ describe('with limits', () => {
   });
   afterAll(() => limited.close());
 
-  test('mails to one address are bounded wherever they are asked from, known or not, and another Environment counts by itself', async () => {
+  test('mails to one address are limited wherever they are requested, known or not, and each Environment counts separately', async () => {
     const environment = await limited.newEnvironment();
     const client = await environment.newClient();
     const { email: known } = await environment.newIdentity({ email: newAddress() });
@@ -616,7 +616,7 @@ describe('with limits', () => {
     expect((await ask(known, other)).statusCode).toBe(200);
   });
 
-  test('a person gets three mails to confirm the address in 15 minutes, and a reset lets in whom failures had locked', async () => {
+  test('a person gets three confirmation mails in 15 minutes, and a reset lets in a person whom failures had locked', async () => {
     const environment = await limited.newEnvironment();
     const client = await environment.newClient();
     const { id, email } = await environment.newIdentity({ email: newAddress(), emailVerifiedAt: null });

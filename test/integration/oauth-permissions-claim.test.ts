@@ -43,7 +43,7 @@ const keys = Array.from({ length: 600 }, (_, i) => `warehouse_section_${String(i
 /** The usual limit of servers for one header. */
 const room = 8192 - 'authorization: Bearer \r\n'.length;
 
-test('a token names as many permissions as it has room for, by key, says that there are more, and fits a header', async () => {
+test('a token lists as many permissions as it has room for, by key, says if there are more, and fits a header', async () => {
   const ana = await newHolder(keys, 0);
   const client = await environment.newClient();
   const tokens = await tokensFor(world.browser(), client, ana.email, { scope: 'openid permissions' });
@@ -57,7 +57,7 @@ test('a token names as many permissions as it has room for, by key, says that th
   expect(decodeJwt(tokens.id_token)).not.toHaveProperty('permissions_truncated');
 });
 
-test('it fits beside the organizations, too, and whoever holds few is told of no more', async () => {
+test('the list fits beside the organizations, too, and a person with few permissions is not told of more', async () => {
   const scope = 'openid profile email org permissions';
   const client = await environment.newClient();
   const ana = await newHolder(keys, 30);
@@ -73,7 +73,7 @@ test('it fits beside the organizations, too, and whoever holds few is told of no
   expect(few).not.toHaveProperty('permissions_truncated');
 });
 
-test('it names what is in force at the moment: of no role that is switched off, at no inactive root, in no window that is over', async () => {
+test('the list has what is in force now: no disabled role, no inactive root, no window that is over', async () => {
   const ana = await newHolder(['invoice.view'], 0);
   const client = await environment.newClient();
   let tokens = await tokensFor(world.browser(), client, ana.email, { scope: 'openid permissions' });

@@ -49,7 +49,7 @@ const introspect = async (token: string, of?: TestClient) =>
   (await send('/oauth/introspect', { token }, asServer(of))).json();
 
 describe('userinfo', () => {
-  test('takes the token from the header or a form, with GET and POST, and gives what the scopes allow', async () => {
+  test('accepts the token in the header or a form, by GET and POST, and returns what the scopes allow', async () => {
     const { access_token: token } = await start({ scope: 'openid email' });
     const authorization = `Bearer ${token}`;
     const expected = { sub: ana.id, email: ana.email, email_verified: true };
@@ -68,7 +68,7 @@ describe('userinfo', () => {
     ).toBe(200);
   });
 
-  test('says what is wrong with a request (RFC 6750 §3.1)', async () => {
+  test('reports what is wrong with a request (RFC 6750 §3.1)', async () => {
     const { access_token: token } = await start();
     const none = await world.app.inject('/oauth/userinfo');
     expect([none.statusCode, none.headers['www-authenticate'], none.body]).toEqual([401, 'Bearer', '']);
@@ -86,7 +86,7 @@ describe('userinfo', () => {
     expect(lacking.headers['www-authenticate']).toMatch(/error="insufficient_scope".*, scope="openid"$/);
   });
 
-  test('refuses tokens that are no good of any kind', async () => {
+  test('refuses invalid tokens of every kind', async () => {
     const { access_token: good, id_token: idToken, refresh_token: refreshToken } = await start();
     const claims = decodeJwt(good);
     const { kid } = decodeProtectedHeader(good);
@@ -121,7 +121,7 @@ describe('userinfo', () => {
     expect([admin.statusCode, admin.json().error]).toEqual([403, 'insufficient_scope']);
   });
 
-  test('proves person and grant from the database at every call', async () => {
+  test('checks person and grant in the database at every call', async () => {
     const person = await environment.newIdentity();
     const { access_token: token } = await tokensFor(world.browser(), client, person.email);
     await world.query('update environment_memberships set is_active = false where identity_id = $1', [person.id]);
@@ -132,7 +132,7 @@ describe('userinfo', () => {
     expect((await userinfo(world.app, token)).statusCode).toBe(401);
   });
 
-  test('is readable to scripts of the client, also when the token has expired', async () => {
+  test('can be read by scripts of the client, also when the token has expired', async () => {
     const { access_token: token } = await start();
     const from = (origin: string) =>
       world.app.inject({ url: '/oauth/userinfo', headers: { origin, authorization: `Bearer ${token}` } });
@@ -155,7 +155,7 @@ describe('revocation', () => {
       ? send('/oauth/revoke', { token }, asServer(of))
       : send('/oauth/revoke', { token, client_id: of.clientId });
 
-  test('revoking a refresh token ends the grant with all its tokens', async () => {
+  test('of a refresh token ends the grant with all its tokens', async () => {
     const tokens = await start();
     expect((await revoke(tokens.refresh_token)).statusCode).toBe(200);
     expect((await refresh(world.app, client, tokens.refresh_token)).json().error).toBe('invalid_grant');
@@ -166,7 +166,7 @@ describe('revocation', () => {
     expect(events).toMatchObject([{ outcome: 'success' }]);
   });
 
-  test('of an access token ends that one only, and is known until it would have expired', async () => {
+  test('of an access token ends that one only, and is remembered until it would have expired', async () => {
     const tokens = await start();
     expect((await revoke(tokens.access_token)).statusCode).toBe(200);
     const { jti, exp } = decodeJwt(tokens.access_token);
@@ -178,7 +178,7 @@ describe('revocation', () => {
     expect((await revoke(tokens.access_token)).statusCode).toBe(200);
   });
 
-  test('of a token that nobody knows is answered as if it had been there (RFC 7009 §2.2)', async () => {
+  test('of an unknown token is answered as if it had existed (RFC 7009 §2.2)', async () => {
     const there = await start();
     for (const token of [there.refresh_token, 'unknown', `${'a'.repeat(40)}.${'b'.repeat(40)}.${'c'.repeat(40)}`]) {
       const answer = await revoke(token);
@@ -199,7 +199,7 @@ describe('revocation', () => {
     expect((await refresh(world.app, client, tokens.refresh_token)).statusCode).toBe(200);
   });
 
-  test('needs a client and a token', async () => {
+  test('requires a client and a token', async () => {
     const unnamed = await send('/oauth/revoke', { token: 'x' });
     expect([unnamed.json().error, unnamed.headers['www-authenticate']]).toMatchObject([
       'invalid_client',
@@ -231,7 +231,7 @@ describe('introspection', () => {
     });
   });
 
-  test('everything else is inactive, and no more is said', async () => {
+  test('says of everything else that it is inactive, and no more', async () => {
     const tokens = await start();
     const next = (await refresh(world.app, client, tokens.refresh_token)).json();
     const stranger = await (await world.newEnvironment()).newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
@@ -250,7 +250,7 @@ describe('introspection', () => {
     expect(await introspect(next.access_token)).toEqual({ active: false });
   });
 
-  test('an application of somebody else is told of its own tokens, and of nobody else', async () => {
+  test('tells a third-party application about its own tokens, and about no others', async () => {
     const tokens = await start();
     const partner = await environment.newClient({
       tokenEndpointAuthMethod: 'client_secret_basic',

@@ -59,7 +59,7 @@ describe('a public client', () => {
     expect(await chains()).toEqual([{ open: 1, family: 4 }]);
   });
 
-  test('twenty parallel uses are answered one successor, and the family has one live chain', async () => {
+  test('gets one successor for twenty parallel uses, and the family has one live chain', async () => {
     const { refresh_token: token } = await start(spa);
     const answers = await Promise.all(Array.from({ length: 20 }, () => used(spa, token)));
     expect(new Set(answers.map((answer) => answer.refresh_token)).size).toBe(1);
@@ -67,7 +67,7 @@ describe('a public client', () => {
     expect(await reuses()).toBe(0);
   });
 
-  test('a lost answer can be asked for again within ten seconds', async () => {
+  test('can request a lost answer again within ten seconds', async () => {
     const { refresh_token: first } = await start(spa);
     const { refresh_token: second } = await used(spa, first);
     world.wait(seconds(10));
@@ -75,7 +75,7 @@ describe('a public client', () => {
     expect(await chains()).toEqual([{ open: 1, family: 2 }]);
   });
 
-  test('whoever comes late is answered what is still to be used, however often the others have refreshed since', async () => {
+  test('gets the present token if it comes late, however often others have refreshed since', async () => {
     const { refresh_token: first } = await start(spa);
     const { refresh_token: second } = await used(spa, first);
     world.wait(seconds(3));
@@ -91,7 +91,7 @@ describe('a public client', () => {
     expect([await chains(), await reuses()]).toEqual([[{ open: 1, family: 5 }], 0]);
   });
 
-  test('a spent token later revokes its family and no other, once, with an event', async () => {
+  test('that presents a used token later ends its family and no other, once, with an event', async () => {
     const { refresh_token: first, access_token: accessToken } = await start(spa);
     const other = await start(spa);
     const { refresh_token: second } = await used(spa, first);
@@ -110,7 +110,7 @@ describe('a public client', () => {
     expect(reasons).toEqual([{ revoked_reason: 'refresh_reuse' }]);
   });
 
-  test('twenty parallel reuses are all refused and recorded once', async () => {
+  test('is refused for twenty parallel reuses, which are recorded once', async () => {
     const { refresh_token: first } = await start(spa);
     await used(spa, first);
     world.wait(seconds(11));
@@ -121,7 +121,7 @@ describe('a public client', () => {
 });
 
 describe('a confidential client', () => {
-  test('keeps its token, which slides once a day at most', async () => {
+  test('keeps its token, which slides at most once a day', async () => {
     const { refresh_token: token } = await start(server);
     const expiry = async () =>
       (
@@ -140,7 +140,7 @@ describe('a confidential client', () => {
     expect(await chains()).toEqual([{ open: 1, family: 1 }]);
   });
 
-  test.each([300, 3600, 86_400])('stays where it lasts %d seconds unused', async (refreshTokenTtlSeconds) => {
+  test.each([300, 3600, 86_400])('keeps it if it lasts %d seconds unused', async (refreshTokenTtlSeconds) => {
     const brief = await world.newEnvironment({ refreshTokenTtlSeconds });
     const service = await brief.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
     const { email } = await brief.newIdentity();
@@ -153,7 +153,7 @@ describe('a confidential client', () => {
     expect(await used(service, token)).toBe('invalid_grant');
   });
 
-  test('rotates when it says so', async () => {
+  test('rotates if it is configured to', async () => {
     const rotating = await environment.newClient({
       tokenEndpointAuthMethod: 'client_secret_post',
       rotateRefreshTokens: true,
@@ -165,7 +165,7 @@ describe('a confidential client', () => {
     expect(await reuses()).toBe(1);
   });
 
-  test('that stops rotating still refuses spent tokens', async () => {
+  test('that ceases to rotate still refuses used tokens', async () => {
     const { refresh_token: first } = await start(spa);
     const { refresh_token: second } = await used(spa, first);
     await world.query(
@@ -185,7 +185,7 @@ describe.each([
   ['rotating', () => spa],
   ['sliding', () => server],
 ])('%s', (_name, client) => {
-  test('thirty days unused end it, ninety days end it however often it is used', async () => {
+  test('thirty unused days end a token, and ninety days end it however often it is used', async () => {
     const { refresh_token: unused } = await start(client());
     let { refresh_token: token } = await start(client());
     for (let day = 0; day < 87; day += 29) {
@@ -198,7 +198,7 @@ describe.each([
     expect(await used(client(), token)).toBe('invalid_grant');
   });
 
-  test('thirty days unused after a use end it too', async () => {
+  test('thirty unused days after a use end it too', async () => {
     const { refresh_token: first } = await start(client());
     world.wait(days(2));
     const { refresh_token: token } = await used(client(), first);
@@ -206,7 +206,7 @@ describe.each([
     expect(await used(client(), token)).toBe('invalid_grant');
   });
 
-  test('another client cannot use it, and burns nothing', async () => {
+  test('another client cannot use it, and uses nothing up', async () => {
     const { refresh_token: token } = await start(client());
     const stranger = await (await world.newEnvironment()).newClient();
     for (const other of [await environment.newClient(), stranger])
@@ -214,7 +214,7 @@ describe.each([
     expect(await used(client(), token)).toMatchObject({ token_type: 'Bearer' });
   });
 
-  test('it ends with the membership, and with the session’s explicit end', async () => {
+  test('it ends with the membership, and when the session is ended', async () => {
     const browser = world.browser();
     const { refresh_token: token } = await tokensFor(browser, client(), ana.email);
     await world.query('update environment_memberships set is_active = false where identity_id = $1', [ana.id]);
@@ -225,7 +225,7 @@ describe.each([
     expect(await used(client(), token)).toBe('invalid_grant');
   });
 
-  test('the scope can be narrowed but not widened, and asking for more spends nothing', async () => {
+  test('its scope can be narrowed but not widened, and requesting more uses nothing up', async () => {
     const { refresh_token: token } = await start(client(), { scope: 'openid email' });
     expect(await used(client(), token, { scope: 'openid profile' })).toBe('invalid_scope');
     const narrow = await used(client(), token, { scope: 'email' });
@@ -234,7 +234,7 @@ describe.each([
     expect(await used(client(), narrow.refresh_token)).toMatchObject({ scope: 'openid email' });
   });
 
-  test('what the authorization request left out may be repeated at each refresh, and what was not granted may not', async () => {
+  test('a scope that the authorization request left out may be repeated at each refresh; one that was not granted may not', async () => {
     const asked = 'openid email offline_access phone';
     const { refresh_token: first, scope } = await start(client(), { scope: asked });
     expect(scope).toBe('openid email');
@@ -254,7 +254,7 @@ describe.each([
     expect(await used(narrow, nothing.refresh_token, { scope: 'email' })).toMatchObject({ scope: '' });
   });
 
-  test('a client that may be given less since gets less, whatever it asks for, and all again with the list', async () => {
+  test('a client with fewer scopes since gets fewer, whatever it requests, and all again when they are restored', async () => {
     const { id } = client();
     const allow = async (scopes: string[]) => {
       await world.query('update oauth_clients set scopes = $2 where id = $1', [id, scopes]);
@@ -278,7 +278,7 @@ describe.each([
     expect((await used(client(), plain.refresh_token)).scope).toBe('openid profile email');
   });
 
-  test('the new ID token tells of the first sign-in, without its nonce', async () => {
+  test('its new ID token describes the first sign-in, without its nonce', async () => {
     const first = await start(client());
     world.wait(hours(1));
     const next = await used(client(), first.refresh_token);
@@ -324,7 +324,7 @@ describe('of platform admins', () => {
     expect(session?.revoked_at).not.toBeNull();
   });
 
-  test('are answered what is still to be used, as late as within ten seconds', async () => {
+  test('get the present token, until ten seconds have passed', async () => {
     const { token } = await newFamily();
     const rotate = async (one: string) => (await world.refreshTokens.rotate(one, 'user_session'))?.token as string;
     const second = await rotate(token);
@@ -344,7 +344,7 @@ describe('of platform admins', () => {
     expect(await world.refreshTokens.rotate(next?.token as string, 'user_session')).toBeNull();
   });
 
-  test('are spent when PostgreSQL spends them, however long the statement lay there', async () => {
+  test('are used up when PostgreSQL does so, however long the statement waited', async () => {
     world.wait(Date.now() - world.now().getTime() - seconds(12));
     const { token } = await newFamily();
     const next = await world.refreshTokens.rotate(token, 'user_session');
@@ -352,7 +352,7 @@ describe('of platform admins', () => {
     expect((await world.refreshTokens.rotate(token, 'user_session'))?.token).toBe(next?.token);
   });
 
-  test('are good for thirty days, however long their session is', async () => {
+  test('are valid for thirty days, however long their session is', async () => {
     const { token } = await newFamily(days(60));
     const next = await world.refreshTokens.rotate(token, 'user_session');
     expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(30)));

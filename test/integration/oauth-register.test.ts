@@ -59,7 +59,7 @@ const requestsIn = ({ environmentId }: Environment, action: string) =>
 const confirmIn = async (browser: Browser, link: string, fields: Record<string, string> = {}) =>
   browser.submit(await browser.get(link), fields);
 
-test('an address out of the bounds of RFC 5321 is none, whether or not somebody has it from before', async () => {
+test('an address beyond the limits of RFC 5321 is refused, whether or not a person has it from before', async () => {
   const { environment, url } = await newShop();
   const [nobodys, somebodys] = ['x@1.2.3.4', `${'é'.repeat(33)}@example.com`];
   await environment.newIdentity({ email: somebodys });
@@ -72,7 +72,7 @@ test('an address out of the bounds of RFC 5321 is none, whether or not somebody 
   expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
 });
 
-test('however the domain of an address is typed, it is one person', async () => {
+test('an address is one person, however its domain is typed', async () => {
   const { environment, client, url } = await newShop();
   const name = randomUUID();
   const [typed, written] = [`${name}@bücher.example`, `${name}@xn--bcher-kva.example`];
@@ -91,7 +91,7 @@ test('however the domain of an address is typed, it is one person', async () => 
   );
 });
 
-test('a person signs up, confirms the address, and arrives at the client with everything that it asked for', async () => {
+test('a person signs up, confirms the address, and arrives at the client with everything that it requested', async () => {
   const { environment, client } = await newShop();
   const { verifier, challenge } = newPkce();
   const browser = provider.browser();
@@ -152,7 +152,7 @@ test('a person signs up, confirms the address, and arrives at the client with ev
   ]);
 });
 
-test('where nobody may sign up the page is the sign-in page, and its form is refused', async () => {
+test('without self sign-up the page is the sign-in page, and its form is refused', async () => {
   const { client, environment } = await newShop({ allowSelfSignup: false });
   const browser = provider.browser();
   const page = await browser.get(toRegister(authorizeUrl(client)));
@@ -164,7 +164,7 @@ test('where nobody may sign up the page is the sign-in page, and its form is ref
   expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
 });
 
-test('an Environment without passwords shows the email-code view, and takes no sign-up form', async () => {
+test('an Environment without passwords shows the email-code page, and accepts no sign-up form', async () => {
   const { url } = await newShop({ passwordLoginEnabled: false, emailOtpLoginEnabled: true });
   const browser = provider.browser();
   const page = await browser.get(url);
@@ -174,7 +174,7 @@ test('an Environment without passwords shows the email-code view, and takes no s
   expect(sent.body).toContain('action="/oauth/login/email-otp/start"');
 });
 
-test('where a captcha is demanded the page has it, and nobody signs up without', async () => {
+test('a required captcha is on the page, and nobody signs up without it', async () => {
   const turnstile = await startTurnstile();
   const guarded = await newProvider({ captchaUrl: turnstile.url });
   try {
@@ -225,7 +225,7 @@ test('a form from a foreign origin signs nobody up', async () => {
   expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
 });
 
-test('the day of an Environment has as many sign-ups as its cap, known addresses counted, and the form says so', async () => {
+test('an Environment accepts as many sign-ups a day as its cap, known addresses included, and the form says so', async () => {
   const { url, environment } = await newShop({ dailySelfSignupCap: 2 });
   const email = newAddress();
   for (const address of [email, email]) {
@@ -244,7 +244,7 @@ test('the day of an Environment has as many sign-ups as its cap, known addresses
   expect(messageOf((await signUp(provider.browser(), url, { email: newAddress() })).body)).toMatch(/^Check your email/);
 });
 
-test('forty forms at once against a cap of ten: exactly ten are taken', async () => {
+test('of forty forms at once against a cap of ten exactly ten are accepted', async () => {
   const { url, environment } = await newShop({ dailySelfSignupCap: 10 });
   const page = await provider.browser().get(url);
   const answers = await Promise.all(
@@ -259,7 +259,7 @@ test('forty forms at once against a cap of ten: exactly ten are taken', async ()
   expect(count).toBe(10);
 });
 
-test('two sign-ups with one new address at the same moment are one identity with two links', async () => {
+test('two sign-ups with one new address at the same moment create one identity with two links', async () => {
   const { url, environment } = await newShop();
   const page = await provider.browser().get(url);
   const email = newAddress();
@@ -271,7 +271,7 @@ test('two sign-ups with one new address at the same moment are one identity with
   expect(await provider.query('select from identities where account_id = $1', [environment.accountId])).toHaveLength(1);
 });
 
-test('what is wrong with the form is said on it, and what was typed stays, but the password', async () => {
+test('errors are shown on the form, which keeps what was typed except the password', async () => {
   const { url, environment } = await newShop({ passwordMinLength: 12 });
   const email = newAddress();
   const cases: [Record<string, string>, RegExp][] = [
@@ -305,7 +305,7 @@ test('what is wrong with the form is said on it, and what was typed stays, but t
   ).toEqual([]);
 });
 
-test('a field that comes twice, and malformed parameters, are refused as at the authorization endpoint', async () => {
+test('a field that is sent twice, and malformed parameters, are refused as at the authorization endpoint', async () => {
   const { url } = await newShop();
   const browser = provider.browser();
   expect((await browser.get(url.replace('response_type=code', 'response_type=token'))).statusCode).toBe(400);
@@ -319,7 +319,7 @@ test('a field that comes twice, and malformed parameters, are refused as at the 
   expect(twice.statusCode).toBe(400);
 });
 
-test('a known address is answered like an unknown one, and only its mailbox learns more', async () => {
+test('a known address gets the same answer as an unknown one, and only its mailbox learns more', async () => {
   const { environment, client, url } = await newShop();
   const known = await environment.newIdentity({ email: newAddress() });
   const before = await identity(environment, known.email);
@@ -351,7 +351,7 @@ test('a known address is answered like an unknown one, and only its mailbox lear
 });
 const linkOf = async (url: unknown) => String(url).replace(provider.baseUrl, '');
 
-test('an identity of the Account from another Environment joins this one by the mailed link, with the password that it has', async () => {
+test('an identity of the Account from another Environment joins this one by the mailed link, with its password', async () => {
   const { environment, client, url } = await newShop();
   const known = await environment.newIdentity({ email: newAddress(), isMember: false });
   const sent = await signUp(provider.browser(), url, { email: known.email, first_name: 'Mallory' });
@@ -383,7 +383,7 @@ test('an identity of the Account from another Environment joins this one by the 
   expect(value).toBe('1');
 });
 
-test('nobody joins by a link while everything of them is being deleted', async () => {
+test('nobody joins by a link while their erasure is under way', async () => {
   const { environment, url } = await newShop();
   const known = await environment.newIdentity({ email: newAddress(), isMember: false });
   const browser = provider.browser();
@@ -395,7 +395,7 @@ test('nobody joins by a link while everything of them is being deleted', async (
   expect(await provider.query(members, [known.id])).toEqual([]);
 });
 
-test('somebody whom an administrator has shut out is not let in by signing up again', async () => {
+test('a person whom an administrator has locked out is not let in by signing up again', async () => {
   const { environment, url } = await newShop();
   const known = await environment.newIdentity({ email: newAddress(), isActive: false });
   await signUp(provider.browser(), url, { email: known.email });
@@ -409,7 +409,7 @@ test('somebody whom an administrator has shut out is not let in by signing up ag
 });
 
 describe('the link', () => {
-  test('opened by a scanner it is not used up', async () => {
+  test('is not used up when a scanner opens it', async () => {
     const { environment, url } = await newShop();
     const browser = provider.browser();
     const email = newAddress();
@@ -470,7 +470,7 @@ describe('the link', () => {
     expect(row?.password_hash).toMatch(/^\$argon2id\$/);
   });
 
-  test('of somebody who is deactivated since is void, and confirms them once they may enter again', async () => {
+  test('of a person who is deactivated since is void, and confirms them once they are active again', async () => {
     const { environment, url } = await newShop();
     const [browser, email] = [provider.browser(), newAddress()];
     await signUp(browser, url, { email });
@@ -495,7 +495,7 @@ describe('the link', () => {
     expect(await standing()).toEqual([{ verified: true, password: true }]);
   });
 
-  test('unknown and malformed ones are told alike, and nothing is offered', async () => {
+  test('that is unknown or malformed gets the same answer, and nothing is offered', async () => {
     const browser = provider.browser();
     for (const token of ['', 'x', 'A'.repeat(43), `${'A'.repeat(42)}%00`, '%F0%9F']) {
       const answer = await browser.get(`/oauth/verify-email?token=${token}`);
@@ -505,7 +505,7 @@ describe('the link', () => {
     }
   });
 
-  test('of another Environment counts for that one only', async () => {
+  test('of another Environment works for that one only', async () => {
     const { environment, url } = await newShop();
     const browser = provider.browser();
     await signUp(browser, url, { email: newAddress() });
@@ -542,8 +542,8 @@ const decodeSafely = (text: string) => {
 };
 const linkIn = async (body: string) => `/oauth/verify-email?token=${/name="token" value="([^"]+)"/.exec(body)?.[1]}`;
 
-describe("somebody signs up with a stranger's address", () => {
-  test("the stranger's click alone does not make the account: the page asks for a password that they do not know", async () => {
+describe("a person signs up with a stranger's address", () => {
+  test('their click alone does not create the account: the page asks for a password that the other does not know', async () => {
     const { environment, client, url } = await newShop();
     const [mallory, victim] = [provider.browser(), provider.browser()];
     const email = newAddress();
@@ -579,7 +579,7 @@ describe("somebody signs up with a stranger's address", () => {
     expect((await mallory.post('/oauth/verify-email', { token })).statusCode).toBe(400);
   });
 
-  test('signing up again in between locks nobody out: each link brings its own password', async () => {
+  test('signing up again in between locks nobody out: each link has its own password', async () => {
     const { environment, client, url } = await newShop();
     const [victim, mallory] = [provider.browser(), provider.browser()];
     const email = newAddress();
@@ -597,7 +597,7 @@ describe("somebody signs up with a stranger's address", () => {
     expect(messageOf(asMallory.body)).toMatch(/do not match/);
   });
 
-  test('whoever had the Identity under another address is out of it when its new one is confirmed', async () => {
+  test('a person who had the Identity under another address loses it when the new one is confirmed', async () => {
     const { environment, client, url } = await newShop();
     const before = await environment.newIdentity();
     const form = await provider.browser().get(authorizeUrl(client));
@@ -637,7 +637,7 @@ describe("somebody signs up with a stranger's address", () => {
     expect(told).toHaveLength(2);
   });
 
-  test('which ends their sessions in other Environments, too, and each of them is told', async () => {
+  test('the confirmation ends their sessions in other Environments, too, with an event in each', async () => {
     const { environment, url } = await newShop();
     const other = await newOther(provider, environment);
     const before = await environment.newIdentity();
@@ -670,7 +670,7 @@ describe("somebody signs up with a stranger's address", () => {
     ]);
   });
 
-  test('a code by mail, or an administrator, confirms the address without the password that was parked', async () => {
+  test('a code by mail, or an administrator, confirms the address without the parked password', async () => {
     const { environment, client, url } = await newShop({ emailOtpLoginEnabled: true });
     const mallory = provider.browser();
     const email = newAddress();
@@ -685,7 +685,7 @@ describe("somebody signs up with a stranger's address", () => {
     expect((await mallory.get(await newestLink(environment))).statusCode).toBe(400);
   });
 
-  test('whoever confirms the address by a code by mail has no name that somebody else typed, but keeps what an administrator wrote', async () => {
+  test('a person who confirms by a mailed code loses a name that another person typed, but keeps what an administrator wrote', async () => {
     const { environment, client, url } = await newShop({ emailOtpLoginEnabled: true });
     const typed = { first_name: 'Mallory', last_name: 'was here' };
     const made = await environment.newIdentity({ email: newAddress(), emailVerifiedAt: null });
@@ -717,7 +717,7 @@ async function newestLink({ environmentId }: Environment) {
 }
 
 describe('in another browser than the one that signed up', () => {
-  test('the link takes the password that was chosen, and leads back into the flow', async () => {
+  test('the link accepts the chosen password, and leads back into the flow', async () => {
     const { environment, url } = await newShop();
     const email = newAddress();
     await signUp(provider.browser(), url, { email });
@@ -728,7 +728,7 @@ describe('in another browser than the one that signed up', () => {
     expect(nextOf(confirmed.body)).toContain('state=the+state');
   });
 
-  test('it leads to where the application begins a sign-in by itself, if it says so', async () => {
+  test('the link leads to where the application starts sign-ins itself, if it does', async () => {
     const environment = await provider.newEnvironment({ allowSelfSignup: true });
     const client = await environment.newClient({ initiateLoginUri: 'https://app.example/login' });
     const email = newAddress();
@@ -756,7 +756,7 @@ describe('in another browser than the one that signed up', () => {
     expect((await phone.submit(again, { password: chosen })).body).toContain('is confirmed');
   });
 
-  test("a made-up cookie, and another sign-up's, do not take the password's place", async () => {
+  test("a made-up cookie, and another sign-up's, do not replace the password", async () => {
     const { environment, url } = await newShop();
     await signUp(provider.browser(), url, { email: newAddress() });
     const link = await lastLink(provider, environment.environmentId);
@@ -776,7 +776,7 @@ describe('the mail can be sent again', () => {
     pw = chosen,
   ) => browser.submit(await browser.get(authorizeUrl(client)), { email, password: pw });
 
-  test('to somebody who knew the password: the sign-in page offers it, and keeps the parameters', async () => {
+  test('to a person who knew the password: the sign-in page offers it, and keeps the parameters', async () => {
     const { environment, client, url } = await newShop();
     const browser = provider.browser();
     const email = newAddress();
@@ -793,7 +793,7 @@ describe('the mail can be sent again', () => {
     expect(nextOf(confirmed.body)).toContain('state=the+state');
   });
 
-  test('the one who does not know the password is offered nothing', async () => {
+  test('but is not offered to a person who does not know the password', async () => {
     const { client, url } = await newShop();
     const browser = provider.browser();
     const email = newAddress();
@@ -803,7 +803,7 @@ describe('the mail can be sent again', () => {
     expect(refused.body).not.toContain('/oauth/verify-email/resend');
   });
 
-  test('who confirms with the password that they had keeps their second factors', async () => {
+  test('and a person who confirms with their earlier password keeps their second factors', async () => {
     const { environment, client } = await newShop();
     const ana = await environment.newIdentity({ emailVerifiedAt: null });
     await plantFactors(provider.query, ana.id);
@@ -815,7 +815,7 @@ describe('the mail can be sent again', () => {
     expect(await waysInOf(provider.query, ana.id)).toMatchObject({ factors: 1, recoveryCodes: 1 });
   });
 
-  test('an identity that an administrator made with a password confirms with that one', async () => {
+  test('and an identity that an administrator created with a password confirms with that one', async () => {
     const { environment, client } = await newShop();
     const browser = provider.browser();
     const made = await environment.newIdentity({ email: newAddress(), emailVerifiedAt: null });
@@ -826,7 +826,7 @@ describe('the mail can be sent again', () => {
     expect(locationOf(await unverified(browser, client, made.email, password)).searchParams.has('code')).toBe(true);
   });
 
-  test("a ticket that is too old, changed, made up or another client's sends nothing", async () => {
+  test("but not by a ticket that is too old, changed, made up or another client's", async () => {
     const { environment, client, url } = await newShop();
     const other = await environment.newClient();
     const browser = provider.browser();
@@ -899,7 +899,7 @@ describe('in JSON', () => {
     expect([spent.statusCode, spent.json()]).toEqual([400, expect.objectContaining({ error: 'invalid_request' })]);
   });
 
-  test('a closed door and a full day are 403', async () => {
+  test('a closed sign-up and a full day are 403', async () => {
     for (const [settings, reason] of [
       [{ allowSelfSignup: false }, 'sign_up.error.closed'],
       [{ dailySelfSignupCap: 0 }, 'sign_up.error.cap'],

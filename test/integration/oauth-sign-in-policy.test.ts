@@ -56,7 +56,7 @@ const linksOf = (page: LightMyRequestResponse) =>
 const inJson = { accept: 'application/json' };
 
 describe('allowed methods', () => {
-  test('the right password of somebody whose organization does not take passwords is told the ways that are left', async () => {
+  test('the right password shows the remaining ways, if the person’s organization does not allow passwords', async () => {
     const { person } = await member({ allowed_methods: ['email_otp', 'passkey'] });
     const page = await signIn(person);
     expect(page.statusCode).toBe(403);
@@ -67,7 +67,7 @@ describe('allowed methods', () => {
     ]);
   });
 
-  test('a wrong password is answered as everybody is', async () => {
+  test('a wrong password gets the usual answer', async () => {
     const { person } = await member({ allowed_methods: ['passkey'] });
     const plain = await environment.newIdentity();
     const alerts = [];
@@ -80,7 +80,7 @@ describe('allowed methods', () => {
     expect(alerts[0]?.[0]).toBe(200);
   });
 
-  test('the page leads to a way that is left, which signs in', async () => {
+  test('the page leads to a remaining way, which signs in', async () => {
     const { person } = await member({ allowed_methods: ['email_otp'] });
     const { page } = await passwordStep(world.browser(), client, person);
     const browser = world.browser();
@@ -90,7 +90,7 @@ describe('allowed methods', () => {
     expect(codeIn(answer)).toBeTruthy();
   });
 
-  test('what several organizations allow is what all of them do', async () => {
+  test('several organizations allow what all of them allow', async () => {
     const { person } = await member(
       { allowed_methods: ['password', 'passkey'] },
       { allowed_methods: ['email_otp', 'passkey'] },
@@ -114,7 +114,7 @@ describe('allowed methods', () => {
     expect([page.statusCode, linksOf(page).map(({ text }) => text)]).toEqual([403, ['With your password']]);
   });
 
-  test('a script is told code and ways; the API for clients with pages of their own too', async () => {
+  test('a script gets code and ways; and so does the API for clients with their own pages', async () => {
     const { person } = await member({ allowed_methods: ['email_otp', 'passkey'] });
     const url = authorizeUrl(client);
     const answer = await world.browser().post(url, { email: person.email, password }, inJson);
@@ -133,7 +133,7 @@ describe('allowed methods', () => {
     });
   });
 
-  test('a session of before does not get around it, nor does prompt=none', async () => {
+  test('an earlier session does not get around the policy, nor does prompt=none', async () => {
     const { person, organization } = await member({});
     const browser = world.browser();
     await codeFor(browser, client, person.email);
@@ -151,7 +151,7 @@ describe('allowed methods', () => {
     expect((await browser.get(authorizeUrl(client))).statusCode).toBe(303);
   });
 
-  test('where a session of before leads to no way at all, somebody else may sign in', async () => {
+  test('if an earlier session leads to no way at all, another person may sign in', async () => {
     const { person, organization } = await member({}, { allowed_methods: ['password'] });
     const browser = world.browser();
     await codeFor(browser, client, person.email);
@@ -166,7 +166,7 @@ describe('allowed methods', () => {
     expect((await signIn(person)).body).not.toContain('Use another account');
   });
 
-  test('inactive organizations, those below inactive ones and those that one has left ask for nothing', async () => {
+  test('organizations that are inactive, below inactive ones, or left have no effect', async () => {
     const strict = { allowed_methods: ['passkey' as const], require_mfa: true };
     const person = await environment.newIdentity();
     const inactive = await newOrganization(world, environment, {
@@ -183,7 +183,7 @@ describe('allowed methods', () => {
   });
 });
 
-describe('an identity provider of its own', () => {
+describe('the organization’s own identity provider', () => {
   test.each<[string, Partial<AuthenticationPolicy>]>([
     ['require_sso', { require_sso: true }],
     ['sso as the only method', { allowed_methods: ['sso'] }],
@@ -198,7 +198,7 @@ describe('an identity provider of its own', () => {
 });
 
 describe('require_mfa', () => {
-  test('asks for the second factor although the Environment does not', async () => {
+  test('requires the second factor although the Environment does not', async () => {
     const { person } = await member({ require_mfa: true });
     const app = await enrollTotp(world, environment, person);
     const browser = world.browser();
@@ -208,7 +208,7 @@ describe('require_mfa', () => {
     expect((await apiOf(world).login(client, person)).json().data.requires_mfa_challenge).toBe(true);
   });
 
-  test('gives the days of the Environment to enroll one, and then refuses', async () => {
+  test('grants the Environment’s days to enroll one, and then refuses', async () => {
     const { person } = await member({ require_mfa: true });
     const page = await signIn(person);
     expect(page.body).toContain('name="enrollment_token"');
@@ -222,7 +222,7 @@ describe('require_mfa', () => {
 describe('session lifetime', () => {
   const policy = { session_ttl_seconds: 3600 };
 
-  test('the shortest caps the session and what clients were given, from the sign-in on', async () => {
+  test('the shortest limits the session and the clients’ tokens, from the sign-in on', async () => {
     const { person } = await member({ session_ttl_seconds: 7200 }, policy);
     const browser = world.browser();
     const tokens = await tokensFor(browser, client, person.email);
@@ -239,14 +239,14 @@ describe('session lifetime', () => {
     expect((await userinfo(world.app, refreshed.json().access_token)).statusCode).toBe(401);
   });
 
-  test('tokens of the API for clients with pages of their own end alike', async () => {
+  test('tokens of the API for clients with their own pages end alike', async () => {
     const { person } = await member(policy);
     const { refresh_token: token } = await apiOf(world).signedIn(client, person);
     world.wait(minutes(60) + seconds(1));
     expect((await refresh(world.app, client, token)).json().error).toBe('invalid_grant');
   });
 
-  test('a longer one than the Environment has prolongs nothing', async () => {
+  test('a longer one than the Environment’s prolongs nothing', async () => {
     const { person } = await member({ session_ttl_seconds: 90 * 86_400 });
     const browser = world.browser();
     await codeFor(browser, client, person.email);
@@ -258,7 +258,7 @@ describe('session lifetime', () => {
     expect(session?.seconds).toBe(found?.settings.sessionTtlSeconds);
   });
 
-  test('a tightened one counts for the session and at the next refresh, also where tokens do not rotate', async () => {
+  test('a shortened one applies to the session and at the next refresh, also if tokens do not rotate', async () => {
     const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
     for (const each of [client, server]) {
       const { person, organization } = await member({});
@@ -273,7 +273,7 @@ describe('session lifetime', () => {
     }
   });
 
-  test('introspection knows', async () => {
+  test('introspection respects it', async () => {
     const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
     const { person, organization } = await member({});
     const { refresh_token: token } = await tokensFor(world.browser(), server, person.email);
@@ -284,7 +284,7 @@ describe('session lifetime', () => {
     expect(await active()).toBe(false);
   });
 
-  test('a code that was issued before is redeemed for what is left', async () => {
+  test('a code that was issued before is redeemed for the remaining time', async () => {
     const { person } = await member(policy);
     const issued = await codeFor(world.browser(), client, person.email);
     world.wait(seconds(30));

@@ -30,7 +30,7 @@ beforeEach(async () => {
   time = Date.parse('2026-01-01T00:00:00Z');
 });
 
-test('the first key is made on demand, once among processes, and its private part is sealed', async () => {
+test('the first key is created on demand, once among processes, and its private part is sealed', async () => {
   const all = await Promise.all([process(), process(), process()].map((keys) => keys.jwks()));
   expect(new Set(all.map(({ keys }) => keys[0]?.kid)).size).toBe(1);
   const [row] = await rows();
@@ -41,7 +41,7 @@ test('the first key is made on demand, once among processes, and its private par
   expect(sealing.open(row.private_key_sealed, `signing-key/${row.kid}`)).toContain('PRIVATE KEY');
 });
 
-test('a process that is behind signs with the first key, though that begins in its future', async () => {
+test('a process whose clock is behind signs with the first key, though that starts in its future', async () => {
   const kid = await kidOf(process());
   time -= minutes(10);
   const behind = process();
@@ -100,7 +100,7 @@ test('tokens of another type, audience or issuer, expired, unsigned or of a fore
   }
 });
 
-test('an expired token is taken only where that is asked for', async () => {
+test('an expired token is accepted only on request', async () => {
   const keys = process();
   const token = await keys.sign(claims(), { typ: 'JWT' });
   time += hours(2);
@@ -108,7 +108,7 @@ test('an expired token is taken only where that is asked for', async () => {
   await expect(keys.verify(token, { typ: 'JWT', acceptExpired: true })).resolves.toMatchObject({ sub: 'ana' });
 });
 
-test('rotation: nothing before it is time, published a week before it signs, gone when its last token has expired', async () => {
+test('rotation does nothing early, publishes a week before signing, and deletes when the last token has expired', async () => {
   const keys = process();
   const first = await kidOf(keys);
   time += days(82);
@@ -134,7 +134,7 @@ test('rotation: nothing before it is time, published a week before it signs, gon
   expect(await rows()).toHaveLength(1);
 });
 
-test('a new key is told of, with when it begins to sign', async () => {
+test('a new key has an event with the time when it begins to sign', async () => {
   await process().jwks();
   time += days(83);
   const { created } = await process().rotate();
@@ -146,7 +146,7 @@ test('a new key is told of, with when it begins to sign', async () => {
   expect(events).toEqual([{ action: 'signing_key.created', metadata: { signs_from: signsFrom.toISOString() } }]);
 });
 
-test('a key that is not published any more verifies nothing, in a process that read it a moment before too', async () => {
+test('a key that is not published any more verifies nothing, also in a process that read it a moment before', async () => {
   const keys = process();
   const first = await keys.sign(claims(), { typ: 'JWT' });
   time += days(83);
@@ -157,7 +157,7 @@ test('a key that is not published any more verifies nothing, in a process that r
   await expect(keys.verify(first, { typ: 'JWT', acceptExpired: true })).rejects.toThrow('no applicable key');
 });
 
-test('what is published stays the same object until it changes, be it in as many keys', async () => {
+test('the published set stays the same object until it changes, even to as many keys', async () => {
   const keys = process();
   const first = await keys.jwks();
   time += minutes(2);
@@ -173,7 +173,7 @@ test('what is published stays the same object until it changes, be it in as many
   expect(next.keys[1]).not.toEqual(both.keys[1]);
 });
 
-test('signing and verifying ask the database once a minute', async () => {
+test('signing and verifying query the database once a minute', async () => {
   let asked = 0;
   const counting: typeof database.db = {
     ...database.db,
@@ -195,7 +195,7 @@ test('signing and verifying ask the database once a minute', async () => {
   expect(asked).toBe(2);
 });
 
-test('a rotation that nobody ran: the old key goes on for a day, in which its successor is published', async () => {
+test('without a rotation the old key signs for another day, in which its successor is published', async () => {
   const keys = process();
   const first = await kidOf(keys);
   time += days(200);
@@ -206,7 +206,7 @@ test('a rotation that nobody ran: the old key goes on for a day, in which its su
   expect(await kidOf(keys)).toBe(second?.kid);
 });
 
-test('a rotation is made up for as soon as the old key should sign no more', async () => {
+test('a missed rotation is made up for as soon as the old key should not sign any more', async () => {
   const keys = process();
   const first = await kidOf(keys);
   time += days(90) + hours(1);
@@ -214,7 +214,7 @@ test('a rotation is made up for as soon as the old key should sign no more', asy
   expect((await keys.jwks()).keys).toHaveLength(2);
 });
 
-test('the size that is set is that of the next key, which is published beside a smaller one and can be had early', async () => {
+test('a configured size applies to the next key, which is published beside a smaller one and can be created early', async () => {
   const before = process();
   const smaller = await before.sign(claims(), { typ: 'at+jwt' });
   const keys = process(3072);
@@ -247,14 +247,14 @@ test('the size that is set is that of the next key, which is published beside a 
   await expect(process(2048).verify(larger, { typ: 'at+jwt', audience: 'app' })).resolves.toBeDefined();
 });
 
-test('parallel rotations make one key', async () => {
+test('parallel rotations create one key', async () => {
   await process().jwks();
   time += days(85);
   const made = await Promise.all([process(), process(), process(), process()].map((keys) => keys.rotate()));
   expect(made.filter(({ created }) => created !== null)).toHaveLength(1);
 });
 
-test('a process meets a key that another one made at the first token of it, but does not ask for every unknown one', async () => {
+test("a process finds another one's key at the first token of it, but does not query for every unknown one", async () => {
   const [one, other] = [process(), process()];
   await Promise.all([one.jwks(), other.jwks()]);
   time += days(83);
@@ -272,7 +272,7 @@ test('no token may outlive its key', async () => {
   await expect(process().sign({ sub: 'ana' }, { typ: 'JWT' })).rejects.toThrow(RangeError);
 });
 
-test('a process whose clock is days ahead removes no key that still signs', async () => {
+test('a process whose clock is days ahead deletes no key that still signs', async () => {
   time = Date.now() - days(90) + hours(1);
   const first = await kidOf(process());
   time += days(83);

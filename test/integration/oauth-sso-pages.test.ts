@@ -75,7 +75,7 @@ const asksForProvider = (page: LightMyRequestResponse) => ({
 });
 const asked = { status: 200, form: true, password: false };
 
-describe('where identity providers are the only way in', () => {
+describe('where identity providers are the only way to sign in', () => {
   test('the page asks for the address, and the address leads to its provider', async () => {
     const { client } = await place(nothing);
     const { login, email } = somebody();
@@ -87,7 +87,7 @@ describe('where identity providers are the only way in', () => {
     expect(codeIn(await comeBack(browser, awayIn(await browser.submit(page, { email })), login))).toBeTruthy();
   });
 
-  test('an address that leads nowhere is told so, alike whether or not anybody has it', async () => {
+  test('an address without a provider is told so, whether or not it is known', async () => {
     const { environment, client } = await place(nothing);
     const known = await environment.newIdentity();
     const url = authorizeUrl(client);
@@ -112,7 +112,7 @@ describe('where identity providers are the only way in', () => {
     );
   });
 
-  test('every page that has no way of its own to offer shows the field', async () => {
+  test('every page without a way of its own shows the field', async () => {
     const { client, organization } = await place({ ...nothing, allowSelfSignup: true });
     const query = queryOf(client);
     const browser = world.browser();
@@ -131,7 +131,7 @@ describe('where identity providers are the only way in', () => {
     expect(pages.map(asksForProvider)).toEqual(pages.map(() => asked));
   });
 
-  test('a script is told where to send the address', async () => {
+  test('a script gets where to send the address', async () => {
     const { client } = await place(nothing);
     const inJson = { accept: 'application/json' };
     const told = await world.browser().get(authorizeUrl(client), inJson);
@@ -148,7 +148,7 @@ describe('where identity providers are the only way in', () => {
     expect([wrong.statusCode, wrong.json().reason]).toEqual([401, 'sign_in.error.no_provider']);
   });
 
-  test('beside passkeys it has the field too, and without a provider it has the button alone', async () => {
+  test('the page has the field beside passkeys too, and without a provider only the button', async () => {
     const { client } = await place({ ...nothing, passkeyLoginEnabled: true });
     const { login, email } = somebody();
     const browser = world.browser();
@@ -166,7 +166,7 @@ describe('where identity providers are the only way in', () => {
     expect([button.statusCode, button.body.includes('id="email"')]).toEqual([200, false]);
   });
 
-  test('an organization that requires SSO and has no connection of its own takes what the address leads to', async () => {
+  test('an organization that requires SSO and has no own connection uses that of the address', async () => {
     const { environment, client, organization, connection } = await place(nothing);
     const other = await newOrganization(world, environment, { policy: { require_sso: true } });
     await newVerifiedDomain(world, environment, 'own.example');
@@ -183,7 +183,7 @@ describe('where identity providers are the only way in', () => {
     expect(asksForProvider(barred)).toEqual({ status: 403, form: false, password: false });
   });
 
-  test('a provider that is switched off is not replaced by the default one, which would not do', async () => {
+  test('a disabled provider is not replaced by the default one, which would not be enough', async () => {
     const { environment, client, organization, connection } = await place(nothing);
     await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextId() }));
     await setPolicy(world, organization, { require_sso: true });
@@ -194,7 +194,7 @@ describe('where identity providers are the only way in', () => {
     expect(barred.body).toContain('none can be used here');
   });
 
-  test('whom the default connection does not let in finds the field by "another way"', async () => {
+  test('a person whom the default connection does not let in finds the field by "another way"', async () => {
     const { environment, client, connection } = await place(nothing);
     const own = await newOidcConnection(world, environment, idp, { id: nextId() });
     await setDefault(environment, own);
@@ -209,7 +209,7 @@ describe('where identity providers are the only way in', () => {
   });
 });
 
-test('beside a password, an address alone leads to its provider; nobody else is let off the password', async () => {
+test('beside a password, an address alone leads to its provider; nobody else may omit the password', async () => {
   const { client } = await place();
   const { login, email } = somebody();
   const browser = world.browser();
@@ -224,7 +224,7 @@ test('beside a password, an address alone leads to its provider; nobody else is 
   expect((await browser.get(authorizeUrl(without))).body).toMatch(/<input id="password"[^>]* required/);
 });
 
-describe('an organization that requires SSO takes a connection of the Environment that is not the default', () => {
+describe('an organization that requires SSO accepts a connection of the Environment that is not the default', () => {
   /** Creates a person for whose address the Account's connection is responsible, with a password that is not enough. */
   async function held() {
     const { environment, client } = await place();
@@ -238,7 +238,7 @@ describe('an organization that requires SSO takes a connection of the Environmen
   }
   const inJson = { accept: 'application/json' };
 
-  test('who has proved who they are is led to it, and let in by it', async () => {
+  test('a person after the first factor is led to it, and let in by it', async () => {
     const { client, email, own, mia } = await held();
     const browser = world.browser();
     const page = await browser.submit(await browser.get(authorizeUrl(client)), { email, password });
@@ -259,7 +259,7 @@ describe('an organization that requires SSO takes a connection of the Environmen
     });
   });
 
-  test('of several it is the one that knows the person, then the default, then the oldest', async () => {
+  test('of several the one that knows the person is used, then the default, then the oldest', async () => {
     const { environment, client, email, own } = await held();
     const offered = async () => {
       const told = await world.browser().post(authorizeUrl(client), { email, password }, inJson);
@@ -281,7 +281,7 @@ describe('an organization that requires SSO takes a connection of the Environmen
     expect(await offered()).toEqual([second.id]);
   });
 
-  test('who has proved nothing yet is asked for the address, and may go on to a recovery code', async () => {
+  test('a person before the first factor is asked for the address, and may continue to a recovery code', async () => {
     const { client, email, own, organization } = await held();
     const browser = world.browser();
     const page = await browser.get(authorizeUrl(client, { organization: organization.id }));
@@ -292,7 +292,7 @@ describe('an organization that requires SSO takes a connection of the Environmen
   });
 });
 
-describe('somebody else than the session is of', () => {
+describe('another person than the session’s', () => {
   /** Creates an Environment whose default connection has signed a person in. */
   async function signedIn(settings: Partial<EnvironmentSettings> = nothing) {
     const { environment, client } = await place(settings);
@@ -330,7 +330,7 @@ describe('somebody else than the session is of', () => {
     expect(await whoIsIn(environment)).toEqual([bob]);
   });
 
-  test('in JSON as well; and a hint that names the session’s own account is none', async () => {
+  test('does so in JSON as well; and a hint of the session’s own account is ignored', async () => {
     const { client, connection, browser, ana, bob } = await signedIn();
     const chosen = async (hint: string) => {
       const form = { ...parametersOf(client, { prompt: 'select_account', login_hint: hint }), choice: 'other' };
@@ -342,7 +342,7 @@ describe('somebody else than the session is of', () => {
     expect((await chosen(bob)).get('login_hint')).toBe(bob);
   });
 
-  test('by SAML, that signs them in anew', async () => {
+  test('is authenticated again by SAML', async () => {
     const saml = await newSamlProvider();
     const { environment, client, connection } = await newSsoPlace(world, null, {
       ...saml.fields,
@@ -361,7 +361,7 @@ describe('somebody else than the session is of', () => {
     expect(askedIn(first.href).xml).not.toContain('ForceAuthn="true"');
   });
 
-  test('whose organization it is: no member is sent to its provider, which lets them be somebody who is', async () => {
+  test('who is a member is not sent to the organization’s provider, which allows another person', async () => {
     const { environment, client, organization, connection } = await place();
     const stranger = await environment.newIdentity();
     const { login } = somebody();
@@ -379,7 +379,7 @@ describe('somebody else than the session is of', () => {
     expect(page.body).toContain('You are signed in with an account that does not belong to this organization.');
   });
 
-  test('whom nobody knows here, and whose provider would answer with them at once, can be somebody else', async () => {
+  test('who is unknown here, and whom the provider would answer with at once, can be another', async () => {
     const { client, environment, connection, bob } = await signedIn();
     idp.people.set('eve@elsewhere.example', { email: 'eve@elsewhere.example', email_verified: true });
     const hinted = authorizeUrl(client, { login_hint: 'eve@elsewhere.example', prompt: 'consent' });
@@ -396,14 +396,14 @@ describe('somebody else than the session is of', () => {
     expect(await whoIsIn(environment)).toContain(bob);
   });
 
-  test('who has asked for the page gets it', async () => {
+  test('who requested the page gets it', async () => {
     const { client, browser } = await signedIn();
     const url = authorizeUrl(client, { prompt: 'select_account', method: 'password' });
     const page = await browser.submit(await browser.get(url), { choice: 'other' });
     expect(asksForProvider(page)).toEqual(asked);
   });
 
-  test('nor does a choice whose session is over lead to the provider by the form itself', async () => {
+  test('whose session has ended is not led to the provider by the form itself', async () => {
     const { client, browser } = await signedIn();
     const choice = await browser.get(authorizeUrl(client, { prompt: 'select_account' }));
     await world.query('update sessions set revoked_at = now()');

@@ -45,7 +45,7 @@ async function newMember(
 const recover = (browser: ReturnType<TestProvider['browser']>, page: Parameters<typeof alertOf>[0], code: string) =>
   browser.submit(page, { recovery_code: code });
 
-test('a code lets a member in who has proved who they are, once; the session goes on', async () => {
+test('a code lets in a member after the first factor, once; the session continues', async () => {
   const { person, organization, connection, codes } = await newMember();
   const browser = world.browser();
   const { page } = await passwordStep(browser, client, person);
@@ -69,7 +69,7 @@ test('a code lets a member in who has proved who they are, once; the session goe
   expect(codeIn(await recover(other, again, codes[1] as string))).toBeTruthy();
 });
 
-test('codes of an organization without a connection of its own stand for one of the environment, the default or not', async () => {
+test('codes of an organization without an own connection replace the environment’s, the default or not', async () => {
   const place = await world.newEnvironment();
   const person = await place.newIdentity();
   const policy = { require_sso: true };
@@ -84,7 +84,7 @@ test('codes of an organization without a connection of its own stand for one of 
   expect(session).toEqual({ sso_connection_id: connection.id });
 });
 
-test('of eight parallel requests with one code, one succeeds', async () => {
+test('one of eight parallel requests with one code succeeds', async () => {
   const { person, codes } = await newMember();
   const browser = world.browser();
   const { page } = await passwordStep(browser, client, person);
@@ -116,7 +116,7 @@ test.each(['one after the other', 'at once'])(
   },
 );
 
-test('a second factor is asked for all the same', async () => {
+test('a second factor is required all the same', async () => {
   const { person, codes } = await newMember();
   const totp = await enrollTotp(world, environment, person);
   const browser = world.browser();
@@ -126,7 +126,7 @@ test('a second factor is asked for all the same', async () => {
   expect(codeIn(await browser.submit(challenge, { code: totp.code() }))).toBeTruthy();
 });
 
-test('a code of another organization is none, and what was proved stands for one sign-in and ten minutes', async () => {
+test('a code of another organization is refused, and a first factor is valid for one sign-in and ten minutes', async () => {
   const [mine, other] = [await newMember(), await newMember()];
   const browser = world.browser();
   const { page } = await passwordStep(browser, client, mine.person);
@@ -145,7 +145,7 @@ test('a code of another organization is none, and what was proved stands for one
   expect((await recover(browser, page, mine.codes[0])).statusCode).toBe(400);
 });
 
-test('with another password since then it begins nothing, and says so', async () => {
+test('a password change in between ends it, with a message', async () => {
   const { person, codes } = await newMember();
   const browser = world.browser();
   const { page } = await passwordStep(browser, client, person);
@@ -156,7 +156,7 @@ test('with another password since then it begins nothing, and says so', async ()
   expect(await world.query('select from sessions where identity_id = $1', [person.id])).toEqual([]);
 });
 
-test('guessing is locked by whose sign-in it is', async () => {
+test('guesses lock the person whose sign-in it is', async () => {
   const { person, codes } = await newMember();
   const limited = await newProvider({ rateLimits: true, beside: world });
   const browser = limited.browser();
@@ -169,7 +169,7 @@ test('guessing is locked by whose sign-in it is', async () => {
   await limited.close();
 });
 
-test('a script is told the token, and goes on with it', async () => {
+test('a script gets the token, and continues with it', async () => {
   const { person, codes } = await newMember();
   const browser = world.browser();
   const start = await browser.get(authorizeUrl(client));
@@ -218,7 +218,7 @@ describe('a sign-in for an organization leads to its provider at once', () => {
     },
   );
 
-  test('method=recovery goes there, also by a code by mail, and lets in nobody whom the organization does not know', async () => {
+  test('method=recovery leads to recovery codes, also after a mailed code, and lets in no stranger of the organization', async () => {
     const { organization } = await newMember('active');
     const outsider = await environment.newIdentity();
     const page = await world.browser().get(authorizeUrl(client, { organization: organization.id, method: 'recovery' }));
@@ -235,7 +235,7 @@ describe('a sign-in for an organization leads to its provider at once', () => {
     expect(refused.headers.location).toContain('error=access_denied');
   });
 
-  test('whom a session of before brings no further is led there as well', async () => {
+  test('a person whose earlier session is not enough is led to it as well', async () => {
     const browser = world.browser();
     const { person, codes } = await newMember('active', async (member) => {
       expect(codeIn((await passwordStep(browser, client, member)).page)).toBeTruthy();

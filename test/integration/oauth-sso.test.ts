@@ -72,7 +72,7 @@ async function walk(browser: Browser, url: string, login: string, jar?: Map<stri
 }
 
 describe('the way there and back', () => {
-  test('somebody new signs in by their organization, becomes its member, and the client gets a code', async () => {
+  test('a new person signs in by their organization, becomes its member, and the client gets a code', async () => {
     const { client, organization, connection } = await place();
     const { login, email } = somebody({ amr: ['pwd', 'face', 'made-up'] });
     const { verifier, challenge } = newPkce();
@@ -106,7 +106,7 @@ describe('the way there and back', () => {
     expect(codeIn(await browser.get(url))).toBeTruthy();
   });
 
-  test('an answer that is asked for again leads to the same sign-in, and a completed one begins anew', async () => {
+  test('an answer that is requested again leads to the same sign-in, and a completed one begins again', async () => {
     const { client } = await place();
     const { login } = somebody();
     const browser = world.browser();
@@ -125,7 +125,7 @@ describe('the way there and back', () => {
     for (const row of kept) expect(row).toEqual({ sealed_answer: null, sealed_secrets: null });
   });
 
-  test('a look at the page uses nothing up', async () => {
+  test('a HEAD request uses nothing up', async () => {
     const { client } = await place();
     const { login } = somebody();
     const browser = world.browser();
@@ -135,7 +135,7 @@ describe('the way there and back', () => {
     expect(codeIn(await browser.get(String((await browser.get(back)).headers.location)))).toBeTruthy();
   });
 
-  test('many at once of one new person make one Identity', async () => {
+  test('many simultaneous sign-ins of one new person create one Identity', async () => {
     const { client, connection } = await place();
     const { login, email } = somebody();
     const answers = await Promise.all(
@@ -155,7 +155,7 @@ describe('which provider', () => {
     return answer.statusCode === 303 ? locationOf(answer).origin : answer.statusCode;
   };
 
-  test('that of the organization, of the hinted address, or the default one; never with prompt=none or for the page', async () => {
+  test('is the organization’s, the hinted address’s, or the default one; never with prompt=none or for the page', async () => {
     const { environment, client, organization, connection } = await place();
     expect(await whereTo(client, {})).toBe(200);
     expect(await whereTo(client, { organization: organization.id })).toBe(idp.issuer);
@@ -175,14 +175,14 @@ describe('which provider', () => {
     expect(await whereTo(client, {})).toBe(200);
   });
 
-  test('what is asked of the sign-in is asked of the provider', async () => {
+  test('gets the parameters of the sign-in request', async () => {
     const { client } = await place();
     const more = { login_hint: 'ana@acme.example', prompt: 'login', max_age: '60' };
     const { searchParams } = locationOf(await world.browser().get(authorizeUrl(client, more)));
     expect(Object.fromEntries(searchParams)).toMatchObject(more);
   });
 
-  test('the address that somebody types leads there by a page, since a form may not', async () => {
+  test('is reached from a typed address by a page, since a form may not redirect there', async () => {
     const { client, connection } = await place();
     const { login, email } = somebody();
     const browser = world.browser();
@@ -216,7 +216,7 @@ describe('which provider', () => {
     expect(failed.body).toContain(`login_hint=${encodeURIComponent(email)}`);
   });
 
-  test('a connection of another Environment, or none, is a page', async () => {
+  test('cannot be chosen from another Environment, or if it is unknown: that is a page', async () => {
     const { client } = await place();
     const { connection } = await place();
     const query = authorizeUrl(client).replace('/oauth/authorize?', '');
@@ -225,7 +225,7 @@ describe('which provider', () => {
   });
 });
 
-describe('whom an answer lets in', () => {
+describe('an answer lets in', () => {
   const enter = async ({ client, connection }: SsoPlace, login: string) => {
     const query = authorizeUrl(client).replace('/oauth/authorize?', '');
     const page = await walk(world.browser(), `/oauth/sso?${query}&connection_id=${connection.id}`, login);
@@ -237,7 +237,7 @@ describe('whom an answer lets in', () => {
       [email],
     );
 
-  test('whoever has the address of a verified domain, and stays it under another address', async () => {
+  test('a person with the address of a verified domain, who stays the same under another address', async () => {
     const there = await place({ jitProvisioningEnabled: false });
     const { login, email } = somebody();
     const ana = await there.environment.newIdentity({ email });
@@ -257,7 +257,7 @@ describe('whom an answer lets in', () => {
     expect(await reasonsAt(world, there)).toEqual(['not_a_member']);
   });
 
-  test('an address that goes to somebody else makes nobody who had it, until the names of before are forgotten', async () => {
+  test('the new owner of an address, who is nobody who had it, until earlier subjects are forgotten', async () => {
     const there = await place();
     const { login, email } = somebody();
     const next = `next-${login}`;
@@ -283,7 +283,7 @@ describe('whom an answer lets in', () => {
     expect(await enter(there, next)).toBe('in');
   });
 
-  test('an unconfirmed address and a foreign domain never link, nor make anybody', async () => {
+  test('no person by an unconfirmed address or a foreign domain, which neither link nor create anybody', async () => {
     const there = await place();
     const victim = await there.environment.newIdentity({ email: `victim-${uuidv7()}@acme.example` });
     const stranger = await there.environment.newIdentity({ email: `stranger-${uuidv7()}@other.example` });
@@ -304,7 +304,7 @@ describe('whom an answer lets in', () => {
     expect(await world.query('select from sso_links where connection_id = $1', [there.connection.id])).toEqual([]);
   });
 
-  test('who has left the organization, and has another address, is not its provider’s to sign in any more', async () => {
+  test('no person who has left the organization and has another address, by its provider', async () => {
     const there = await place();
     const { login, email } = somebody();
     expect(await enter(there, login)).toBe('in');
@@ -330,7 +330,7 @@ describe('whom an answer lets in', () => {
     return { there, login, email, id, member };
   }
 
-  test('nor by being added again: they are known by their address, as at first', async () => {
+  test('nor one who is added again: they are recognized by their address, as at first', async () => {
     const { there, login, email, id, member } = await whoHasLeft();
     expect(await world.db.transaction('system', (tx) => addMember(tx, there.environment, member))).toBe(true);
     expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
@@ -340,7 +340,7 @@ describe('whom an answer lets in', () => {
     expect(await identitiesWith(email)).toMatchObject([{ id }]);
   });
 
-  test('nor at the moment in which they are added again', async () => {
+  test('nor one at the moment in which they are added again', async () => {
     const { there, login, member } = await whoHasLeft();
     const came = await comingUpon(
       world.database,
@@ -350,7 +350,7 @@ describe('whom an answer lets in', () => {
     expect(came).toEqual([403, 'sso.domain_not_verified']);
   });
 
-  test('nothing that is no address makes anybody, nor a name that nobody could store', async () => {
+  test('nobody by an invalid address, nor by a name that cannot be stored', async () => {
     const there = await place();
     const login = `mallory-${uuidv7()}`;
     for (const email of [
@@ -378,7 +378,7 @@ describe('whom an answer lets in', () => {
     expect(await identitiesWith(`${login}@acme.example`)).toHaveLength(1);
   });
 
-  test('the domain of the Account counts for a connection of the Environment, and not for an organization’s', async () => {
+  test('people of the Account’s domain by a connection of the Environment, and not by an organization’s', async () => {
     const environment = await world.newEnvironment({ mfaPolicy: 'off' });
     const client = await environment.newClient();
     await newVerifiedDomain(world, environment, `${uuidv7()}.example`);
@@ -399,7 +399,7 @@ describe('whom an answer lets in', () => {
     expect(await enter({ environment, client, organization, connection }, login)).toBe('in');
   });
 
-  test('nobody who is not known where nobody is made, and nobody who is switched off', async () => {
+  test('no unknown person where nobody is created, and no deactivated one', async () => {
     const closed = await place({ jitProvisioningEnabled: false });
     expect(await enter(closed, somebody().login)).toEqual([403, 'sso.identity_unknown']);
     const open = await place();
@@ -410,7 +410,7 @@ describe('whom an answer lets in', () => {
     expect(await enter(open, login)).toEqual([403, 'sso.identity_inactive']);
   });
 
-  test('who made an unconfirmed Identity beforehand knows no password of it any more', async () => {
+  test('the owner of an unconfirmed Identity, whose creator’s password does not work any more', async () => {
     const there = await place();
     const { login, email } = somebody();
     await there.environment.newIdentity({ email, emailVerifiedAt: null });
@@ -420,7 +420,7 @@ describe('whom an answer lets in', () => {
     ]);
   });
 
-  test('nor is whoever had it under another address in a session of before, nor has a second factor or a link of it', async () => {
+  test('nor does an earlier session of it under another address, a second factor or a link', async () => {
     const there = await place();
     const [before, owner] = [somebody(), somebody()];
     expect(await enter(there, before.login)).toBe('in');
@@ -449,7 +449,7 @@ describe('whom an answer lets in', () => {
     expect(await identitiesWith(before.email)).toEqual([expect.not.objectContaining({ id })]);
   });
 
-  test('the profile follows the mapping at every sign-in, and what nobody could store is left out', async () => {
+  test('with a profile that follows the mapping at every sign-in, without what cannot be stored', async () => {
     const there = await place({
       attributeMapping: { first_name: 'nickname', last_name: 'family_name', email: 'email' },
     });
@@ -465,7 +465,7 @@ describe('whom an answer lets in', () => {
     expect(await world.query(changes, [email])).toHaveLength(1);
   });
 
-  test('the profile of somebody in production follows no provider of a test Environment, which lets them in all the same', async () => {
+  test('a person of production, whose profile follows no test Environment’s provider', async () => {
     const there = await place({ attributeMapping: { first_name: 'given_name' } });
     const { login, email } = somebody({ given_name: 'QA tester' });
     const live = await newOther(world, there.environment, { type: 'production' });
@@ -480,7 +480,7 @@ describe('whom an answer lets in', () => {
     expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'QA tester' });
   });
 
-  test('whose address a provider of a test Environment names keeps what they sign in to production with', async () => {
+  test('a person whose address a test Environment’s provider names, who keeps their sign-in to production', async () => {
     const there = await place();
     const { login, email } = somebody();
     const live = await newOther(world, there.environment, { type: 'production' });
@@ -502,7 +502,7 @@ describe('whom an answer lets in', () => {
     expect(await person()).toEqual({ password: null, verified: expect.any(Date) });
   });
 
-  test('who was made for tests, with an address that was only said to be theirs, brings nothing of it to production', async () => {
+  test('a person created for tests, with a claimed address, who brings nothing of it to production', async () => {
     const there = await place();
     const { login, email } = somebody();
     const { id } = await there.environment.newIdentity({ email, isMember: false });
@@ -523,7 +523,7 @@ describe('whom an answer lets in', () => {
     expect(await identitiesWith(email)).toMatchObject([{ id, password_hash: 'of their own' }]);
   });
 
-  test('nobody of whom everything is being deleted', async () => {
+  test('nobody whose erasure is under way', async () => {
     const there = await place();
     const { login, email } = somebody();
     expect(await enter(there, login)).toBe('in');
@@ -536,7 +536,7 @@ describe('whom an answer lets in', () => {
 });
 
 describe('the gate', () => {
-  test('an organization that requires SSO takes its own connection, also of a session of before', async () => {
+  test('an organization that requires SSO accepts its own connection, also from an earlier session', async () => {
     const { environment, client, organization, connection } = await place();
     const { login, email } = somebody();
     const ana = await environment.newIdentity({ email });
@@ -577,7 +577,7 @@ describe('the gate', () => {
     });
   });
 
-  test('a client with pages of its own is told the provider after the right password', async () => {
+  test('a client with its own pages gets the provider after the right password', async () => {
     const { environment, client, organization, connection } = await place();
     const ana = await environment.newIdentity();
     await newMember(environment, organization, ana);
@@ -589,7 +589,7 @@ describe('the gate', () => {
     });
   });
 
-  test('an organization that does not take SSO is not signed in to by it', async () => {
+  test('an organization that does not allow SSO cannot be entered by it', async () => {
     const { client, organization } = await place();
     await setPolicy(world, organization, { allowed_methods: ['password'] });
     const { login, email } = somebody();
@@ -597,7 +597,7 @@ describe('the gate', () => {
     expect(page.statusCode).toBe(403);
   });
 
-  test('a second factor of ours is asked for unless the provider says that there were two', async () => {
+  test('our second factor is required unless the provider reports two', async () => {
     const { client } = await place({}, { mfaPolicy: 'required', mfaGracePeriodDays: 0 });
     const [one, two] = [somebody({ amr: ['pwd'] }), somebody({ amr: ['pwd', 'otp', 'mfa'] })];
     const page = await walk(world.browser(), authorizeUrl(client, { login_hint: one.email }), one.login);
@@ -611,7 +611,7 @@ describe('the gate', () => {
     expect(session).toEqual({ acr: 'urn:gatehouse:aal2', amr: ['mfa', 'otp', 'pwd'] });
   });
 
-  test('max_age is held against what the provider says', async () => {
+  test('max_age is compared with the provider’s time', async () => {
     const { client } = await place();
     const { login, email } = somebody();
     const more = { login_hint: email, max_age: '600' };
@@ -646,7 +646,7 @@ describe('what is refused', () => {
       expect(failureIn(await ana.get(`/sso/complete${query}`))).toEqual([400, 'sso.stale']);
   });
 
-  test('an answer at the callback of another connection, also of the same account, or too late', async () => {
+  test('an answer at another connection’s callback, also of the same account, or too late', async () => {
     const { client, environment } = await place();
     const { connection: elsewhere } = await place();
     const beside = await newOidcConnection(world, environment, idp, { name: 'Another provider' });
@@ -664,7 +664,7 @@ describe('what is refused', () => {
     expect(codeIn(await browser.get(complete))).toBeTruthy();
   });
 
-  test('an answer that comes too late, within the hour: whoever was sent is sent away again, and nobody else', async () => {
+  test('an answer that is late, but within the hour: its person is sent to the provider again, and nobody else', async () => {
     const { client } = await place();
     const { login } = somebody();
     const browser = world.browser();
@@ -682,7 +682,7 @@ describe('what is refused', () => {
     world.wait(-minutes(11));
   });
 
-  test('a recovery code is offered for a provider that fails, and not to whom the organization lets in nowhere', async () => {
+  test('a recovery code is offered if a provider fails, and not to a person whom the organization does not let in', async () => {
     const { client, organization, connection } = await place({ jitProvisioningEnabled: false });
     await setPolicy(world, organization, { require_sso: true });
     const { login } = somebody();
@@ -698,7 +698,7 @@ describe('what is refused', () => {
     expect(await offered('disabled')).toEqual([403, 'sso.connection_disabled', true]);
   });
 
-  test('an answer that comes when the connection was switched off; the page leads back without circles', async () => {
+  test('an answer after the connection was disabled; the page leads back without circles', async () => {
     const { environment, client, connection } = await place();
     const { login } = somebody();
     await setDefault(environment, connection.id);
@@ -714,7 +714,7 @@ describe('what is refused', () => {
     expect((await browser.get((links[1] ?? '').replaceAll('&amp;', '&'))).statusCode).toBe(200);
   });
 
-  test('nobody comes by an organization that is switched off, nor by one below such a node, nor comes back to it', async () => {
+  test('nobody enters by an inactive organization or one below an inactive node, nor returns to it', async () => {
     const { client, organization } = await place();
     const { login } = somebody();
     const query = authorizeUrl(client).replace('/oauth/authorize?', '');
@@ -745,7 +745,7 @@ describe('what is refused', () => {
     ).toBeTruthy();
   });
 
-  test('somebody whom the provider refuses is told so, and it counts for nothing', async () => {
+  test('a person whom the provider refuses is told so, and it does not count as a failure', async () => {
     const { client, connection } = await place();
     const page = await walk(world.browser(), authorizeUrl(client, { login_hint: 'a@acme.example' }), 'nobody there');
     expect(failureIn(page)).toEqual([403, 'sso.provider_error']);
@@ -755,7 +755,7 @@ describe('what is refused', () => {
     expect(row).toEqual({ consecutive_failures: 0, status: 'active' });
   });
 
-  test('ten answers to a client that the provider does not take switch the connection off', async () => {
+  test('ten answers to a client that the provider refuses disable the connection', async () => {
     const { client, connection } = await place({ oidcClientSecretSealed: null });
     const { login } = somebody();
     for (let i = 0; i < 10; i += 1) {
@@ -769,7 +769,7 @@ describe('what is refused', () => {
     expect((await world.browser().get(authorizeUrl(client, { login_hint: 'a@acme.example' }))).statusCode).toBe(200);
   });
 
-  test('a provider that is away is a page that says so', async () => {
+  test('an unreachable provider is a page that says so', async () => {
     const { client, connection } = await place({ oidcDiscoveryUrl: 'http://127.0.0.1:9/' });
     const page = await world.browser().get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
     expect([...failureIn(page), page.headers['retry-after']]).toEqual([503, 'sso.provider_unreachable', '30']);

@@ -86,7 +86,7 @@ describe.each(routes)('%s', (route) => {
     expect((await send(route, newAddress())).statusCode).not.toBe(429);
   });
 
-  test('is refused in JSON to a script', async () => {
+  test('refuses a script in JSON', async () => {
     const from = newAddress();
     await Promise.all(Array.from({ length: points }, () => send(route, from)));
     const refused = await send(route, from, { process: 1, headers: { accept: 'application/json' } });
@@ -96,7 +96,7 @@ describe.each(routes)('%s', (route) => {
   });
 });
 
-test('a browser is refused with a page in the language that was asked for', async () => {
+test('a browser is refused with a page in the requested language', async () => {
   const from = newAddress();
   const route = 'POST /oauth/login/email-otp/start';
   await Promise.all(Array.from({ length: throttles[route].points }, () => send(route, from)));
@@ -107,7 +107,7 @@ test('a browser is refused with a page in the language that was asked for', asyn
   expect(page.body).toMatch(/in \d+ Minuten/);
 });
 
-test('and with the way back to the sign-in that its form is of, in another way if they like', async () => {
+test('the refusal page leads back to the form’s sign-in, in another way if preferred', async () => {
   const from = newAddress();
   const route = 'POST /oauth/login/email-otp/start';
   await Promise.all(Array.from({ length: throttles[route].points }, () => send(route, from)));
@@ -211,7 +211,7 @@ describe('per address, wherever the requests come from', () => {
     }
   });
 
-  test('wrong codes count with wrong passwords, known or not, also over several pages', async () => {
+  test('wrong codes count together with wrong passwords, known or not, also over several pages', async () => {
     const ana = await environment.newIdentity();
     for (const email of [ana.email, `nobody-${ana.id}@example.com`]) {
       const seen: number[] = [];

@@ -47,12 +47,12 @@ const flow = (of: TestClient = client, more: Record<string, string | undefined> 
   codeFor(world.browser(), of, ana.email, more);
 
 describe('client authentication', () => {
-  test('basic and post each redeem a code; a secret may hold anything', async () => {
+  test('accepts a secret of any characters by basic and post', async () => {
     expect((await redeem(world.app, basic, await flow(basic))).statusCode).toBe(200);
     expect((await redeem(world.app, post, await flow(post))).statusCode).toBe(200);
   });
 
-  test('a secret is taken in the header and in the body, whichever is registered: libraries mix them', async () => {
+  test('accepts a secret in the header and in the body, whichever is registered: libraries mix them', async () => {
     const grant = { grant_type: 'refresh_token', refresh_token: 'x' };
     for (const { clientId, secret } of [basic, post]) {
       const inBody = await send({ ...grant, client_id: clientId, client_secret: secret ?? '' });
@@ -61,7 +61,7 @@ describe('client authentication', () => {
     }
   });
 
-  test('no other proof than the registered one is taken', async () => {
+  test('accepts no other method than the registered one', async () => {
     const secret = basic.secret as string;
     const grant = { grant_type: 'refresh_token', refresh_token: 'x' };
     const tries: [Record<string, string>, Record<string, string>][] = [
@@ -89,14 +89,14 @@ describe('client authentication', () => {
     }
   });
 
-  test('a public client may say who it is in the header, with an empty secret', async () => {
+  test('lets a public client identify itself in the header, with an empty secret', async () => {
     const { code, verifier } = await flow();
     const grant = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
     const answer = await send(grant, { authorization: basicOf(client.clientId, '') });
     expect(answer.statusCode).toBe(200);
   });
 
-  test('two methods at once are an invalid request', async () => {
+  test('refuses two methods at once as an invalid request', async () => {
     const authorization = basicOf(basic.clientId, basic.secret as string);
     const twice = await send({ grant_type: 'refresh_token', client_secret: 'x' }, { authorization });
     expect([twice.statusCode, twice.json().error]).toEqual([400, 'invalid_request']);
@@ -114,7 +114,7 @@ describe('client authentication', () => {
     expect(answer.json().error_description).toBe('Send either an Authorization header or X-API-Key, not both');
   });
 
-  test('a credential is form-decoded (RFC 6749 §2.3.1)', async () => {
+  test('form-decodes a credential (RFC 6749 §2.3.1)', async () => {
     const encoded = [...basic.clientId].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('');
     const authorization = basicOf(encoded, basic.secret as string);
     const answer = await send({ grant_type: 'refresh_token', refresh_token: 'x' }, { authorization });
@@ -159,7 +159,7 @@ describe('malformed requests', () => {
     for (const [answer, status] of answers) expect([answer.statusCode, status]).toEqual([status, status]);
   });
 
-  test('a JSON body is taken like a form', async () => {
+  test('a JSON body is accepted like a form', async () => {
     const { code, verifier } = await flow();
     const payload = {
       client_id: client.clientId,
@@ -178,7 +178,7 @@ describe('authorization codes', () => {
     expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_grant']);
   };
 
-  test('of another client, redirect URI or verifier are refused, and nothing is burned', async () => {
+  test('of another client, redirect URI or verifier are refused, and nothing is used up', async () => {
     const good = await flow();
     const sibling = await environment.newClient();
     const stranger = await (await world.newEnvironment()).newClient();
@@ -204,7 +204,7 @@ describe('authorization codes', () => {
     expect((await redeem(world.app, client, good)).statusCode).toBe(200);
   });
 
-  test('a verifier without a challenge is refused (RFC 9700 §4.8.2), none is fine where PKCE is off', async () => {
+  test('with a verifier but no challenge are refused (RFC 9700 §4.8.2); without both they work if PKCE is off', async () => {
     const off = { code_challenge: undefined, code_challenge_method: undefined };
     const first = await flow(basic, off);
     await refused(basic, first);
@@ -213,13 +213,13 @@ describe('authorization codes', () => {
     expect(plain.statusCode).toBe(200);
   });
 
-  test('a verifier of the wrong form is refused, though its challenge fits (RFC 7636 §4.1)', async () => {
+  test('with a verifier of the wrong form are refused, though its challenge fits (RFC 7636 §4.1)', async () => {
     const verifier = 'short';
     const short = await flow(client, { code_challenge: challengeOf(verifier) });
     await refused(client, { ...short, verifier });
   });
 
-  test('live a minute', async () => {
+  test('are valid for a minute', async () => {
     const late = await flow();
     world.wait(seconds(60));
     await refused(client, late);
@@ -230,7 +230,7 @@ describe('authorization codes', () => {
     ['within 30 seconds', seconds(20)],
     ['after 30 seconds', seconds(45)],
     ['after hours', minutes(180)],
-  ])('used a second time %s: refused, and what the first use gave is revoked', async (_name, later) => {
+  ])('used a second time %s are refused, and the first use’s tokens are revoked', async (_name, later) => {
     const used = await flow();
     const tokens = (await redeem(world.app, client, used)).json();
     expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(200);
@@ -245,14 +245,14 @@ describe('authorization codes', () => {
     expect(events.at(-1)).toMatchObject({ outcome: 'denied', account_id: environment.accountId });
   });
 
-  test('another client that shows a spent code revokes nothing', async () => {
+  test('that another client presents after their use revoke nothing', async () => {
     const used = await flow();
     const tokens = (await redeem(world.app, client, used)).json();
     await refused(await environment.newClient(), used);
     expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(200);
   });
 
-  test('twenty parallel redemptions: one succeeds, and its grant does not survive the others', async () => {
+  test('redeemed twenty times in parallel succeed once, and the grant does not survive the others', async () => {
     const used = await flow();
     const answers = await Promise.all(Array.from({ length: 20 }, () => redeem(world.app, client, used)));
     const good = answers.filter(({ statusCode }) => statusCode === 200);
@@ -274,7 +274,7 @@ describe('authorization codes', () => {
     await refused(client, second);
   });
 
-  test('give what was asked for: scopes decide about ID token and claims', async () => {
+  test('grant what was requested: scopes decide about ID token and claims', async () => {
     const plain = await tokensFor(world.browser(), client, ana.email, { scope: 'email unknown' });
     expect(plain).not.toHaveProperty('id_token');
     expect(plain.scope).toBe('email');
@@ -287,7 +287,7 @@ describe('authorization codes', () => {
     expect(decodeJwt(plain.access_token)).not.toHaveProperty('permissions');
   });
 
-  test('give a client no more than it is registered for', async () => {
+  test('grant a client no more than it is registered for', async () => {
     const narrow = await environment.newClient({ scopes: ['openid', 'org'] });
     const given = await tokensFor(world.browser(), narrow, ana.email, { scope: 'openid email permissions' });
     expect(given.scope).toBe('openid');
@@ -342,7 +342,7 @@ test.each([
   '/.well-known/openid-configuration',
   '/.well-known/oauth-authorization-server',
   '/.well-known/jwks.json',
-])('a page that is traced may ask %s: its preflight allows traceparent, and no cookie', async (url) => {
+])('%s may be called by a traced page: its preflight allows traceparent, and no cookie', async (url) => {
   const preflight = await world.app.inject({
     method: 'OPTIONS',
     url,

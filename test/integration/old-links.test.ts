@@ -42,7 +42,7 @@ async function joining() {
   return { environmentId, client, known, ask, open, join, remove };
 }
 
-test('whoever was removed does not come back by a link that they had asked for before', async () => {
+test('a removed person does not return by a link that they requested before', async () => {
   const { ask, open, join, remove } = await joining();
   const [first, second] = [await ask(), await ask()];
   expect(await join(first)).toBe(200);
@@ -51,7 +51,7 @@ test('whoever was removed does not come back by a link that they had asked for b
   expect(await join(await ask())).toBe(200); // requested afterwards
 });
 
-test('a sign-in that was under way while its person was removed is none when they join again', async () => {
+test('a sign-in that was under way while its person was removed is void when they join again', async () => {
   const { client, known, ask, join, remove } = await joining();
   expect(await join(await ask())).toBe(200);
   const browser = provider.browser();
@@ -65,7 +65,7 @@ test('a sign-in that was under way while its person was removed is none when the
   expect((await refresh(provider.app, client, token)).json().error).toBe('invalid_grant');
 });
 
-test('nobody joins by a link once sign-up is closed', async () => {
+test('nobody joins by a link once sign-up is disabled', async () => {
   const { environmentId, ask, open } = await joining();
   const link = await ask();
   expect((await open(link)).statusCode).toBe(200);
@@ -75,7 +75,7 @@ test('nobody joins by a link once sign-up is closed', async () => {
   expect((await open(link)).statusCode).toBe(400);
 });
 
-test('a link to an address of before does not tell where the person is now', async () => {
+test('a link to an earlier address does not reveal where the person is now', async () => {
   const environment = await provider.newEnvironment();
   const client = await environment.newClient();
   const ana = await environment.newIdentity();

@@ -11,7 +11,7 @@ afterAll(() => api.stop());
 
 const slugs = /\{(accountSlug|appSlug|envSlug)\}/g;
 
-test('what a path names and is not there is 404, whatever else is wrong with the request (contract §10)', async () => {
+test('a missing object in the path is 404, whatever else is wrong with the request (contract §10)', async () => {
   const [portal, key] = [await account.as('owner'), await account.apiKey()];
   const operations = (await everyOperation(api.app)).filter(
     ({ surface, url }) => ['portal', 'public'].includes(surface) && url.replace(slugs, '').includes('{'),

@@ -59,7 +59,7 @@ const deletions: [string, (organizationId: string) => Promise<string>][] = [
 ];
 const versionOf = async (id: string): Promise<number> => (await key('GET', `/nodes/${id}`)).json().data.version;
 
-test.each(deletions)('with %s go sessions by its provider, and each thing with its event', async (_, remove) => {
+test.each(deletions)('%s deletes sessions by its provider, and each thing with its event', async (_, remove) => {
   const { person, directory, mappings } = await furnished();
   const bystander = await people.make({ by: 'environment', isKnown: true });
   expect(await people.happenings.complete(bystander)).toBe('goes on');
@@ -84,7 +84,7 @@ test.each(deletions)('with %s go sessions by its provider, and each thing with i
   expect(await people.left(bystander)).toMatchObject({ given: 1, in: [true, false] });
 });
 
-test('a role that a connection or a mapping gives is not deleted under it', async () => {
+test('a role that a connection or a mapping assigns cannot be deleted', async () => {
   const [given, mapped] = [await newRole('Given to newcomers'), await newRole('Mapped')];
   const connection = await owner('POST', `${inEnvironment}/sso-connections`, {
     type: 'oidc',

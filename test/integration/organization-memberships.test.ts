@@ -33,8 +33,8 @@ const eventsAbout = async (since: string, action: string) =>
   (await eventsSince(api, account.scope.accountId, since)).filter((event) => event.action === action);
 const peopleCounted = async () => (await key('GET', '/identities/summary')).json().data.total as number;
 
-describe('who joins an organization', () => {
-  test('is a member with roles, counted and told of once, however often', async () => {
+describe('a person who joins an organization', () => {
+  test('is a member with roles, counted and reported once, however often', async () => {
     const since = await databaseTime(api);
     const [ben, role] = [await newPerson(api, account), await newRole(key, 'Reader', ['hierarchy.view'])];
     expect(await add(ben, [role])).toBe(true);
@@ -46,14 +46,14 @@ describe('who joins an organization', () => {
     expect(await eventsAbout(since, 'role_assignment.created')).toHaveLength(1);
   });
 
-  test('joins once where many add them at the same time', async () => {
+  test('joins once if many add them at the same time', async () => {
     const people = await Promise.all([1, 2, 3].map(() => newPerson(api, account)));
     const outcomes = await Promise.all([...people, ...people, ...people, ...people].map((id) => add(id)));
     expect(outcomes.filter(Boolean)).toHaveLength(3);
     expect(await membersOf(api, acme)).toEqual({ members: people.toSorted(), count: 3 });
   });
 
-  test('keeps what they hold there already, and gets again what is over', async () => {
+  test('keeps what they hold there already, and gets ended roles again', async () => {
     const ben = await newPerson(api, account);
     const [kept, over] = [await newRole(key, 'Kept', []), await newRole(key, 'Over', [])];
     const ends = new Date(api.clock.now.getTime() + 1_000).toISOString();
@@ -74,7 +74,7 @@ describe('who joins an organization', () => {
     ]);
   });
 
-  test('has to be in the environment, and the organization and its roles too', async () => {
+  test('has to be in the environment, where the organization and its roles have to exist too', async () => {
     const ben = await newPerson(api, account);
     const stranger = await newPerson(api, { scope: account.productionScope });
     await expect(add(stranger)).rejects.toMatchObject({ code: 'identity.not_found' });
@@ -86,8 +86,8 @@ describe('who joins an organization', () => {
   });
 });
 
-describe('who leaves the environment', () => {
-  test('leaves its organizations, which count and tell it', async () => {
+describe('a person who leaves the environment', () => {
+  test('leaves its organizations, with their counts and events', async () => {
     const [ben, cleo] = [await newPerson(api, account), await newPerson(api, account)];
     const other = await newOrganization('Other');
     for (const organization of [acme, other]) for (const one of [ben, cleo]) await add(one, [], organization);
@@ -100,7 +100,7 @@ describe('who leaves the environment', () => {
     expect(removed.map(({ metadata }) => metadata)).toEqual([{ identity_id: ben }, { identity_id: ben }]);
   });
 
-  test('also when everything of them is erased', async () => {
+  test('does so also by an erasure', async () => {
     const ben = await newPerson(api, account);
     await add(ben);
     const erasures = createErasures({ db: api.database.db, now: () => api.clock.now });
@@ -109,7 +109,7 @@ describe('who leaves the environment', () => {
     expect(await membersOf(api, acme)).toEqual({ members: [], count: 0 });
   });
 
-  test('and by the erasure of everything at the same moment is counted once, and told of once', async () => {
+  test('is counted once, with one event, if an erasure happens at the same moment', async () => {
     const ben = await newPerson(api, account);
     await add(ben);
     const { db } = api.database;
@@ -126,7 +126,7 @@ describe('who leaves the environment', () => {
     expect(await eventsAbout(since, 'identity.deleted')).toHaveLength(1);
   });
 
-  test('deadlocks with nobody who deletes nodes where they hold roles', async () => {
+  test('does not deadlock with a deletion of nodes where they hold roles', async () => {
     const [ben, unit] = [await newPerson(api, account), await newNode(key, 'Unit', null)];
     const first = await assign(api, account, ben, 'viewer', unit.id);
     const held = await assign(api, account, ben, 'viewer', acme);
@@ -146,7 +146,7 @@ describe('who leaves the environment', () => {
     expect(outcomesOf(await Promise.all(ended.both))).toEqual({ 204: 2 });
   });
 
-  test('deadlocks with nobody who joins, or who deletes the organization', async () => {
+  test('does not deadlock with a person who joins, or with the organization’s deletion', async () => {
     for (let round = 0; round < 4; round++) {
       const organization = await newOrganization(`Round ${round}`);
       const people = await Promise.all([1, 2, 3, 4].map(() => newPerson(api, account)));

@@ -40,7 +40,7 @@ const membersOf = (email: string) =>
     [email],
   );
 
-test('somebody is invited with roles, counted, and becomes a member by accepting', async () => {
+test('a person is invited with roles, counted, and becomes a member by accepting', async () => {
   const role_ids = [await newRole(key), await newRole(key)].sort();
   const since = await databaseTime(api);
   const made = await inviteTo(key, path, { role_ids });
@@ -85,7 +85,7 @@ test('somebody is invited with roles, counted, and becomes a member by accepting
   expect(outcomeOf(await key('GET', `/identity-invites/${made.id}`))).toBe('404 identity_invite.not_found');
 });
 
-test('a member of the environment joins with the sign-in that there is', async () => {
+test('a member of the environment joins with their present sign-in', async () => {
   const caller = await newIdentityCaller(api, account);
   const made = await inviteTo(key, path, { email: caller.email });
   expect(outcomeOf(await post('/accept-invite', { token: made.token }))).toBe('200');
@@ -94,7 +94,7 @@ test('a member of the environment joins with the sign-in that there is', async (
   expect(outcomeOf(await key('POST', path, { email: caller.email }))).toBe('409 identity_invite.already_member');
 });
 
-test('one invitation per address and organization is pending, beside one of the environment', async () => {
+test('one invitation per address and organization is pending, besides one of the environment', async () => {
   const email = newAddress();
   const answers = await Promise.all(Array.from({ length: 10 }, () => key('POST', path, { email })));
   expect(outcomesOf(answers)).toEqual({ 201: 1, '409 identity_invite.already_pending': 9 });
@@ -104,7 +104,7 @@ test('one invitation per address and organization is pending, beside one of the 
     expect(outcomeOf(await key('POST', at, { email }))).toBe('201');
 });
 
-test('the count follows each change: expired, sent again, revoked', async () => {
+test('the count follows each change: expired, resent, revoked', async () => {
   const made = await inviteTo(key, path);
   await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [made.id, api.clock.now]);
   expect(await itemsOf('?status=expired')).toMatchObject([{ id: made.id }]);
@@ -131,7 +131,7 @@ test('the count follows each change: expired, sent again, revoked', async () => 
   ]);
 });
 
-test('one whose time is over is not counted as waiting, before any worker has written that down', async () => {
+test('an invitation that has expired is not counted as waiting, before any worker has noticed', async () => {
   await inviteTo(key, path);
   const made = await inviteTo(key, path);
   const elsewhere = (await key('POST', '/organizations', { name: 'Other' })).json().data;
@@ -155,7 +155,7 @@ test('one whose time is over is not counted as waiting, before any worker has wr
   expect(changed.json().data.pending_invite_count).toBe(1);
 });
 
-test('the deletion of an organization revokes what waits for it', async () => {
+test('the deletion of an organization revokes its pending invitations', async () => {
   const made = await inviteTo(key, path);
   const { version } = (await key('GET', `/organizations/${organization.id}`)).json().data;
   expect(outcomeOf(await key('DELETE', `/organizations/${organization.id}`, undefined, version))).toBe('204');
@@ -171,7 +171,7 @@ test('the deletion of an organization revokes what waits for it', async () => {
   expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
 });
 
-test('accepted while the organization is deleted, one of them comes first', async () => {
+test('of an acceptance and the organization’s deletion at once, one comes first', async () => {
   for (let i = 0; i < 5; i++) {
     const { id, version } = (await key('POST', '/organizations', { name: `Acme ${i}` })).json().data;
     const made = await inviteTo(key, `/organizations/${id}/invitations`);
@@ -182,7 +182,7 @@ test('accepted while the organization is deleted, one of them comes first', asyn
   }
 });
 
-test('roles that are gone are left out, and the audit log says so', async () => {
+test('deleted roles are left out, and the audit log says so', async () => {
   const [stays, goes] = [await newRole(key), await newRole(key)];
   const made = await inviteTo(key, path, { role_ids: [stays, goes] });
   expect(outcomeOf(await key('DELETE', `/roles/${goes}`, undefined, 1))).toBe('204');
@@ -230,7 +230,7 @@ test.each(['somebody new', 'a member'])(
   },
 );
 
-test('who is removed from the environment does not come back by an older invitation', async () => {
+test('a person who is removed from the environment does not return by an older invitation', async () => {
   const made = await inviteTo(key, path);
   const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
   expect(outcomeOf(await key('DELETE', `/identities/${id}`))).toBe('204');
@@ -238,7 +238,7 @@ test('who is removed from the environment does not come back by an older invitat
   expect(await counts()).toEqual({ members: 0, pending: 0 });
 });
 
-test('nor does who is removed from the organization; what waits for them elsewhere goes on waiting', async () => {
+test('nor does one who is removed from the organization; their other invitations stay pending', async () => {
   const role = await newRole(key);
   const made = await inviteTo(key, path, { role_ids: [role] });
   const { id: other } = (await key('POST', '/organizations', { name: 'Other' })).json().data;
@@ -260,7 +260,7 @@ test('nor does who is removed from the organization; what waits for them elsewhe
 test.each([
   ['whose person is removed from the environment', (id: string) => `/identities/${id}`],
   ['whose person is removed from the organization', (id: string) => `/organizations/${organization.id}/members/${id}`],
-])('an invitation whose time was over stays expired, though nobody has written that down, %s', async (_, removal) => {
+])('an invitation that has expired unnoticed stays expired, %s', async (_, removal) => {
   const made = await inviteTo(key, path);
   const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
   await key('POST', `/organizations/${organization.id}/members`, { identity_id: id });
@@ -278,7 +278,7 @@ test.each([
   ]);
 });
 
-test('inviting takes a right at the organization, and the rights to give the roles', async () => {
+test('inviting requires permission at the organization, and the permissions to assign the roles', async () => {
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   const managing = await newRole(key, ['svc:organization.manage', 'hierarchy.view']);
   const offered = await newRole(key, ['hierarchy.view']);
@@ -327,7 +327,7 @@ test('an invitation is found in its own organization only', async () => {
   expect(outcomeOf(await key('GET', `/organizations/${uuidv7()}/invitations`))).toBe('404 organization.not_found');
 });
 
-test('removals of who is a member here and invited there, and the other way round, do not wait for each other', async () => {
+test('removals of a person who is a member here and invited there, and the other way round, do not deadlock', async () => {
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   const people: string[] = [];
   for (let i = 0; i < 12; i++) {
@@ -346,7 +346,7 @@ test('removals of who is a member here and invited there, and the other way roun
   expect(await counts()).toEqual({ members: 0, pending: 0 });
 });
 
-test('the link of somebody who is kept out of the environment since is void, and sets them no password', async () => {
+test('the link of a person who is locked out of the environment since is void, and sets no password', async () => {
   const made = await inviteTo(key, path);
   const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
   await key('POST', `/identities/${id}/deactivate`);
@@ -357,7 +357,7 @@ test('the link of somebody who is kept out of the environment since is void, and
   expect(outcomeOf(await accept(made.token))).toBe('200');
 });
 
-test("support's cancel waits for the organization before it holds the invitation, as everybody does", async () => {
+test("support's cancel locks the organization before the invitation, as everything does", async () => {
   const made = await inviteTo(key, path);
   const owner = callsOf(api, account.accountSlug, await account.as('owner'));
   const { cancelling } = await api.database.db.transaction('system', async (tx) => {

@@ -21,7 +21,7 @@ async function wait(accountId: string, count: number): Promise<void> {
   await database.db.transaction('system', (tx) => startAllLater(tx, 'webhookDelivery', inputs as never));
 }
 
-test('one with thousands is not before the few of others, and nothing is claimed twice or left', async () => {
+test('an Account with thousands of deliveries does not delay the few of others, and each is claimed once', async () => {
   const [many, some, few] = ids(3) as [string, string, string];
   await wait(many, 1_000);
   await wait(some, 30);
@@ -43,7 +43,7 @@ test('one with thousands is not before the few of others, and nothing is claimed
   expect(lastOf(many)).toBeGreaterThan(50);
 });
 
-test('more Accounts than a batch has places take turns, too, from wherever it is', async () => {
+test('more Accounts than fit in a batch take turns, too, from whatever position', async () => {
   const accounts = ids(50);
   for (const account of accounts) await wait(account, 4);
   const claims = newClaims();
@@ -53,7 +53,7 @@ test('more Accounts than a batch has places take turns, too, from wherever it is
   expect(served.size).toBe(45);
 });
 
-test('several take what waits together, each its own', async () => {
+test('several claimers share what waits, each claims its own', async () => {
   for (const account of ids(3)) await wait(account, 200);
   const take = async () => {
     const claims = newClaims();
@@ -95,7 +95,7 @@ test('an Account behind a thousand others that wait for later has its turn, too'
   expect(batches.findIndex((batch) => batch.includes(last))).toBeLessThan(4);
 });
 
-test('a turn reads a few rows of each Account, however much it has', async () => {
+test('a turn reads a few rows of each Account, however many it has', async () => {
   await wait(randomUUID(), 20_000);
   for (const account of ids(5)) await wait(account, 3);
   await rowsAsOwner(database.ownerUrl, 'analyze outbox');

@@ -24,7 +24,7 @@ const ask = (emailId: string = randomUUID()) =>
 
 const empty = async () => (await outbox()).length === 0;
 
-test('with Temporal down changes are accepted; when it is up, each asked workflow runs once', async () => {
+test('without Temporal changes are accepted; when it is back, each requested workflow runs once', async () => {
   const port = await freePort(17_233);
   const processes = createProcesses({ address: `127.0.0.1:${port}`, namespace, apiKey: null });
   const relay = relayTo(processes, 300);
@@ -49,7 +49,7 @@ test('with Temporal down changes are accepted; when it is up, each asked workflo
   }
 });
 
-test('a message is taken up at once, by its notification', async () => {
+test('a message is processed at once, by its notification', async () => {
   const started: unknown[] = [];
   const relay = relayTo({ start: async (_name, input) => started.push(input) > 0 });
   await new Promise((resolve) => setTimeout(resolve, 300)); // the relay has looked, and sleeps for an hour
@@ -60,7 +60,7 @@ test('a message is taken up at once, by its notification', async () => {
   await relay.stop();
 });
 
-test('a message that cannot be started waits by itself and holds up no other', async () => {
+test('a message that cannot be started waits by itself and delays no other', async () => {
   const started: string[] = [];
   const relay = relayTo(
     {
@@ -85,7 +85,7 @@ test('a message that cannot be started waits by itself and holds up no other', a
   await relay.stop();
 });
 
-test('a message that Temporal cannot take now holds up no others', async () => {
+test('a message that Temporal cannot accept now delays no others', async () => {
   const started: string[] = [];
   let tried = 0;
   let release = () => {};
@@ -115,7 +115,7 @@ test('a message that Temporal cannot take now holds up no others', async () => {
   await relay.stop();
 });
 
-test('what was being started while Temporal was away is tried again soon once it is back', async () => {
+test('a start that failed while Temporal was away is retried soon once it is back', async () => {
   const started: string[] = [];
   const held: (() => void)[] = [];
   let isBack = false;
@@ -161,7 +161,7 @@ test('several relays share the work and start each workflow once', async () => {
   await Promise.all(relays.map((relay) => relay.stop()));
 });
 
-test('a message that somebody waits for is not behind all earlier ones', async () => {
+test('a message for which a caller waits is not behind all earlier ones', async () => {
   await database.db.transaction('system', (tx) =>
     startAllLater(
       tx,
@@ -185,7 +185,7 @@ test('a message that somebody waits for is not behind all earlier ones', async (
   await relay.stop();
 });
 
-test('the relay hears of messages again after its connection was cut', async () => {
+test('the relay receives notifications again after its connection was cut', async () => {
   const started: unknown[] = [];
   const relay = relayTo({ start: async () => started.push(1) > 0 });
   await ask();
@@ -200,7 +200,7 @@ test('the relay hears of messages again after its connection was cut', async () 
   await relay.stop();
 });
 
-test('a rolled back change starts nothing', async () => {
+test('a change that is rolled back starts nothing', async () => {
   const work = database.db.transaction('system', async (tx) => {
     await startLater(tx, 'emailDelivery', { emailId: randomUUID() });
     throw new Error('no');

@@ -24,7 +24,7 @@ const metric = async (reason: string) =>
     ({ labels }) => labels.reason === reason,
   )?.value ?? 0;
 
-test('while as many broad searches run as may, tokens and decisions are answered', async () => {
+test('while the maximum of broad searches runs, tokens and decisions are answered', async () => {
   const headers = await account.apiKey();
   const owner = await account.as('owner');
   const payload = { email: 'ana@example.com', first_name: 'Ana', last_name: 'Brandt' };
@@ -115,7 +115,7 @@ test("a directory's searches, those of the audit log and counts of invites wait 
   expect(waiting?.some(({ statusCode }) => statusCode === 200)).toBe(true);
 });
 
-test('where too many wait for the database, part of what comes is refused with 503, and health is not', async () => {
+test('if too many requests wait for the database, some are refused with 503, but not health', async () => {
   const headers = await account.apiKey();
   await untilServed(headers);
   const { pool } = api.database.db;
@@ -138,7 +138,7 @@ test('where too many wait for the database, part of what comes is refused with 5
   await untilServed(headers);
 });
 
-test('of a burst of sign-ins more than can wait is refused, and whoever needs no password hashed overtakes them', async () => {
+test('a burst of sign-ins beyond the queue is refused, and requests without a password to hash overtake it', async () => {
   const headers = await account.apiKey();
   const payload = { email: 'nobody@example.com', password: 'not the right one' };
   let answered = 0;
@@ -161,7 +161,7 @@ test('of a burst of sign-ins more than can wait is refused, and whoever needs no
   );
 });
 
-test('on the hosted page, too, who cannot be served is refused before anything is read', async () => {
+test('on the hosted page, too, a request that cannot be served is refused before anything is read', async () => {
   const payload = { email: 'nobody@example.com', password: 'not the right one' };
   let isOver = false;
   const burst = Promise.all(

@@ -35,7 +35,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   return null;
 }
 
-test('of many changes of one version exactly one wins, and the others are told what is so now', async () => {
+test('exactly one of many changes of one version wins, and the others get the current state', async () => {
   const versioned = (await everyOperation(api.app)).filter(({ operation }) => operation?.ifMatch);
   const problems: string[] = [];
   for (const declared of versioned) {

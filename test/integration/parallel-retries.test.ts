@@ -130,7 +130,7 @@ async function problemOf(declared: Declared): Promise<string | null> {
   return reused === '400 idempotency.key_reused' ? null : `another request with the key is ${reused}`;
 }
 
-test('of many alike at once one takes effect, is recorded, and all get its answer or are told to come again', async () => {
+test('one of many equal requests takes effect and is recorded, and all get its answer or a “try again”', async () => {
   const problems: string[] = [];
   for (const declared of writing) {
     const problem = await problemOf(declared);

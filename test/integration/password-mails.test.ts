@@ -46,14 +46,14 @@ test.each([
   },
 );
 
-test('an address that nobody has is sent nothing', async () => {
+test('an unknown address gets no mail', async () => {
   const { services, mails } = await asked({ known: false });
   expect(mails).toHaveLength(1);
   expect(await services.emails.send(mails[0]!)).toBe('cancelled');
   expect(services.sent).toEqual([]);
 });
 
-test('a link that works no more is not sent: an older one, or one whose time is over', async () => {
+test('a link that does not work any more is not sent: an older one, or an expired one', async () => {
   const { services, mails } = await asked({ times: 2 });
   expect(await services.emails.send(mails[0]!)).toBe('cancelled');
   services.moveClock(hours(1));

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterAll(() => api.stop());
 
-test('the account and its subscription are read', async () => {
+test('the account and its subscription can be read', async () => {
   const read = await call('GET', '');
   expect(read.statusCode).toBe(200);
   expect(read.json()).toEqual({
@@ -31,7 +31,7 @@ test('the account and its subscription are read', async () => {
   expect((await call('GET', '/subscription')).json()).toEqual({ data: { ...dated, plan: 'free', status: 'active' } });
 });
 
-test('name and slug change, each by itself, and the old path is gone', async () => {
+test('name and slug can be changed, each by itself, and the old path is gone', async () => {
   const since = await databaseTime(api);
   api.clock.advance(1000);
   const renamed = await call('PATCH', '', { name: '  Größe & Söhne ' });
@@ -93,7 +93,7 @@ test('strangers, members without the capability and neighbours are refused, in t
   expect(outcomeOf(await neighbour('PATCH', '', bad))).toBe('404 account.not_found');
 });
 
-test('a slug belongs to one account: of twenty that want it at once one gets it', async () => {
+test('a slug belongs to one account: one of twenty that request it at once gets it', async () => {
   const taken = await newAccount(api);
   expect(outcomeOf(await call('PATCH', '', { slug: taken.accountSlug }))).toBe('409 account.slug_taken');
 

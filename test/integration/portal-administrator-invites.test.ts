@@ -39,7 +39,7 @@ const queued = (id: string) =>
     [id],
   );
 
-test('an invite is pending for seven days, mailed, and handed to its process', async () => {
+test('an invite is pending for seven days, mailed, and has its process', async () => {
   const since = await databaseTime(api);
   const limits = { environment_ids: [account.scope.environmentId] };
   const made = await owner('POST', path, { ...person, role_id: roles.developer, limits, locale: 'de' });
@@ -86,7 +86,7 @@ test('an invite is pending for seven days, mailed, and handed to its process', a
   ]);
 });
 
-test('the status is computed, filtered and searched', async () => {
+test('the status is computed, and can be filtered and searched', async () => {
   const made: Record<string, { id: string; token: string }> = {};
   for (const status of ['expired', 'accepted', 'revoked'])
     made[status] = await invite(owner, { role_id: roles.viewer });
@@ -106,7 +106,7 @@ test('the status is computed, filtered and searched', async () => {
   expect((await list('sort_by=expires_at&order=desc')).items[0].id).toBe(made.pending.id);
 });
 
-test('one address has one pending invite, also when twenty ask at once; an expired one is in nobody’s way', async () => {
+test('one address has one pending invite, also when twenty are created at once; an expired one prevents no other', async () => {
   const ask = (email: string) => owner('POST', path, { ...person, email, role_id: roles.viewer });
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) => ask(i % 2 ? 'ivo@example.com' : person.email)),
@@ -125,13 +125,13 @@ test('one address has one pending invite, also when twenty ask at once; an expir
   expect(items.map(({ status }: { status: string }) => status)).toEqual(['pending', 'expired']);
 });
 
-test('a member is not invited again', async () => {
+test('a member cannot be invited again', async () => {
   const member = await newMember(api, account, 'viewer');
   const again = await owner('POST', path, { ...person, email: member.email.toUpperCase(), role_id: roles.admin });
   expect(outcomeOf(again)).toBe('409 member.already_member');
 });
 
-test('sent again, the old link is void, the new one lives anew, and its process hears of it', async () => {
+test('after a resend the old link is void, the new one has a full lifetime, and its process is told', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   api.clock.advance(3 * day);
   owner = callsOf(api, account.accountSlug, await account.as('owner'));
@@ -151,7 +151,7 @@ test('sent again, the old link is void, the new one lives anew, and its process 
   expect(await accept(tokenOf(made.id, 2))).toBe('200');
 });
 
-test('an expired invite is pending again when it is sent again, unless another one took its place', async () => {
+test('an expired invite is pending again when it is resent, unless another one replaced it', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   api.clock.advance(7 * day);
   owner = callsOf(api, account.accountSlug, await account.as('owner'));
@@ -190,7 +190,7 @@ test('a revoked invite lets nobody in and stays revoked', async () => {
   expect(events.map(({ action }) => action)).toEqual(['administrator_invite.revoked']);
 });
 
-test('accepted and revoked at once is one of both', async () => {
+test('of an acceptance and a revocation at once, one takes effect', async () => {
   for (let round = 0; round < 5; round++) {
     const made = await invite(owner, { role_id: roles.viewer });
     const outcomes = await Promise.all([
@@ -207,7 +207,7 @@ test('accepted and revoked at once is one of both', async () => {
   }
 });
 
-test('what its process or support ends at this moment is neither accepted nor sent again', async () => {
+test('an invite that its process or support ends at this moment is neither accepted nor resent', async () => {
   const now = () => api.clock.now;
   for (const other of ['accept', 'resend'] as const) {
     const made = await invite(owner, { role_id: roles.viewer });
@@ -236,7 +236,7 @@ test('an expired invite stays expired if support ends its process', async () => 
   expect((await owner('GET', `${path}/${made.id}`)).json().data).toMatchObject(ended);
 });
 
-test('a role that an invite offers stays until the invite has ended', async () => {
+test('a role that an invite offers cannot be deleted until the invite has ended', async () => {
   const role = (await owner('POST', '/administrator-roles', { name: 'Temp', capabilities: [] })).json().data;
   const made = await invite(owner, { role_id: role.id });
   const remove = () => owner('DELETE', `/administrator-roles/${role.id}`).then(outcomeOf);
@@ -248,7 +248,7 @@ test('a role that an invite offers stays until the invite has ended', async () =
   expect((await owner('GET', `${path}/${made.id}`)).json().data).toMatchObject({ role_id: null, role_name: null });
 });
 
-test('nobody invites into more than they hold, nor sends again what they could not give', async () => {
+test('nobody can invite to more than they hold, nor resend what they could not assign', async () => {
   const admin = await newMember(api, account, 'admin');
   const made = await invite(owner, { role_id: roles.owner });
   expect(outcomeOf(await admin.call('POST', path, { ...person, role_id: roles.owner }))).toBe(
@@ -263,7 +263,7 @@ test('nobody invites into more than they hold, nor sends again what they could n
   expect(await info(made.token)).toBe('200'); // not used up
 });
 
-test('a call without the capability, an invite of another account, and what cannot be asked for are refused', async () => {
+test('a call without the capability, for another account’s invite, or with invalid input is refused', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   const neighbour = await newAccount(api);
   const viewer = await newMember(api, account, 'viewer');
@@ -301,7 +301,7 @@ test('a call without the capability, an invite of another account, and what cann
   expect(outcomeOf(await owner('GET', `${path}?status=lost`))).toBe('400 validation.failed');
 });
 
-test('a list reads the roles that its invites are to have, and no others of the Account', async () => {
+test('a list reads the roles of its invites, and no others of the Account', async () => {
   await invite(owner, { email: 'ivo@example.com', role_id: roles.viewer });
   const find = jest.spyOn(EntityManager.prototype, 'findBy');
   const { items } = (await owner('GET', path)).json();

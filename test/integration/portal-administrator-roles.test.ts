@@ -41,7 +41,7 @@ test('the built-in roles are those of this release, and read-only', async () => 
   }
 });
 
-test('an own role is created, changed for whoever holds it at once, and deleted when nobody does', async () => {
+test('a custom role is created, changed with immediate effect, and deleted when nobody holds it', async () => {
   const since = await databaseTime(api);
   const made = await create({ name: ' Auditor ', capabilities: ['audit.view', 'account.view'] });
   expect(outcomeOf(made)).toBe('201');
@@ -76,7 +76,7 @@ test('an own role is created, changed for whoever holds it at once, and deleted 
   ]);
 });
 
-test('a name is taken in the account whatever its case, also by twenty at once', async () => {
+test('a name is unique in the account whatever its case, also for twenty at once', async () => {
   const neighbour = await newAccount(api);
   await create({ name: 'Auditor' }, callsOf(api, neighbour.accountSlug, await neighbour.as('owner')));
   const answers = await Promise.all(
@@ -91,7 +91,7 @@ test('a name is taken in the account whatever its case, also by twenty at once',
   expect(outcomeOf(await owner('PATCH', `${path}/${id}`, { name: 'SECOND' }))).toBe('200');
 });
 
-test('nobody puts into a role what they do not hold, nor widens their own', async () => {
+test('nobody can put into a role what they do not hold, nor widen their own', async () => {
   const { id } = (await create({ name: 'Head', capabilities: ['members.view', 'members.manage'] })).json().data;
   const head = await newMember(api, account, { roleId: id });
   const cannot = '403 administrator_role.cannot_grant';
@@ -106,7 +106,7 @@ test('nobody puts into a role what they do not hold, nor widens their own', asyn
   );
 });
 
-test('a role that is being given while it is deleted is either given or gone', async () => {
+test('a role that is assigned while it is deleted is either assigned or deleted', async () => {
   const roles = await rolesByKey(owner);
   for (let round = 0; round < 5; round++) {
     const { id } = (await create({ name: `Role ${round}` })).json().data;
@@ -122,7 +122,7 @@ test('a role that is being given while it is deleted is either given or gone', a
   }
 });
 
-test('a call without the capability, a role of another account, and what cannot be asked for are refused', async () => {
+test('a call without the capability, for another account’s role, or with invalid input is refused', async () => {
   const { id } = (await create({ name: 'Auditor' })).json().data;
   const neighbour = await newAccount(api);
   const viewer = await newMember(api, account, 'viewer');

@@ -45,7 +45,7 @@ test('a new application has what the first one of an account has', async () => {
   expect(key.json().data.secret).toMatch(/^ghk_live_/);
 });
 
-test('the slug is taken as asked, or made from the name with an ending where that is taken', async () => {
+test('the slug is the requested one, or made from the name, with a suffix if that is taken', async () => {
   expect((await create({ name: 'Shop', slug: 'my-shop' })).json().data.slug).toBe('my-shop');
   expect((await create({ name: 'Shop' })).json().data.slug).toBe('shop');
   expect((await create({ name: 'Shop', slug: null })).json().data.slug).toMatch(/^shop-[a-z0-9]{5}$/);
@@ -57,7 +57,7 @@ test('the slug is taken as asked, or made from the name with an ending where tha
   expect(outcomeOf(await theirs('POST', '/applications', { name: 'Shop', slug: 'shop' }))).toBe('201');
 });
 
-test('twenty that create one slug at once make one application; a retry makes none', async () => {
+test('twenty that create one slug at once create one application; a retry creates none', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => create({ name: 'Race', slug: 'race' })));
   expect(outcomesOf(answers)).toEqual({ 201: 1, '409 application.slug_taken': 19 });
   expect(
@@ -74,7 +74,7 @@ test('twenty that create one slug at once make one application; a retry makes no
   expect(again.headers['idempotency-replayed']).toBe('true');
 });
 
-test('name and slug change; what has the application keeps it', async () => {
+test('name and slug can be changed; the application’s contents stay', async () => {
   const { slug } = (await create({ name: 'Old', slug: 'old' })).json().data;
   const since = await databaseTime(api);
   const key = { 'idempotency-key': 'rename' };
@@ -148,7 +148,7 @@ test.each([
   );
 });
 
-test('strangers, members without the capability and neighbours are refused before anything is said of the request', async () => {
+test('strangers, members without the capability and neighbours are refused before the request is validated', async () => {
   const { applicationSlug: slug } = account;
   const anonymous = callsOf(api, account.accountSlug, {});
   const viewer = callsOf(api, account.accountSlug, await account.as('viewer'));
@@ -184,7 +184,7 @@ test('strangers, members without the capability and neighbours are refused befor
   for (const path of reads) expect(outcomeOf(await viewer('GET', path))).toBe('403 account.capability_required');
 });
 
-test('an account has a thousand applications at the most', async () => {
+test('an account has at most a thousand applications', async () => {
   await rowsOf(
     api,
     `insert into applications (id, account_id, name, slug, created_at, updated_at)

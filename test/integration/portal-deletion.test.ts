@@ -147,7 +147,7 @@ test.each(['', '?confirm=', '?confirm=Development', '?confirm=production', '?con
   },
 );
 
-test('a deletion is repeated with its key, and of twenty at once one counts', async () => {
+test('a deletion is repeated with its key, and one of twenty at once takes effect', async () => {
   const key = { 'idempotency-key': 'gone' };
   const url = `${application}/environments/production?confirm=production`;
   expect(outcomeOf(await call('DELETE', url, undefined, key))).toBe('204');
@@ -166,7 +166,7 @@ test('a deletion is repeated with its key, and of twenty at once one counts', as
   expect(outcomeOf(await call('GET', `${application}/me/state`))).toBe('200');
 });
 
-test('a deleted application takes its environments with it, and nothing else', async () => {
+test('a deleted application’s environments are deleted with it, and nothing else', async () => {
   const { key, tokens } = await inhabited();
   const { applicationId, accountId, environmentId } = account.scope;
   const other = (await call('POST', '/applications', { name: 'Other' })).json().data;
@@ -197,7 +197,7 @@ test('a deleted application takes its environments with it, and nothing else', a
   expect(outcomeOf(await call('GET', '/applications/other/environments/development/settings'))).toBe('200');
 });
 
-test('the last application may go: whoever is signed in stays so, and makes the next one', async () => {
+test('the last application can be deleted: signed-in administrators stay so, and create the next one', async () => {
   expect(outcomeOf(await call('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
   expect((await call('GET', '/applications')).json().pagination.item_count).toBe(0);
   expect(outcomeOf(await call('GET', '/me'))).toBe('200');
@@ -205,7 +205,7 @@ test('the last application may go: whoever is signed in stays so, and makes the 
   expect(outcomeOf(await call('GET', environment))).toBe('200');
 });
 
-test('creating in what is being deleted ends in one of two truths', async () => {
+test('creating in a place that is being deleted succeeds before it or fails', async () => {
   for (let round = 0; round < 5; round++) {
     await call('POST', '/applications', { name: 'Short', slug: 'short' });
     const environments = '/applications/short/environments';
@@ -225,7 +225,7 @@ test('creating in what is being deleted ends in one of two truths', async () => 
   ).toEqual([]);
 });
 
-test('under traffic the deletion succeeds, and nobody hears of a fault of ours', async () => {
+test('under traffic the deletion succeeds, and nobody gets a server error', async () => {
   const { client, email } = await inhabited();
   const keys = [await account.apiKey(), await account.apiKey()];
   const seen: string[] = [];
@@ -258,7 +258,7 @@ test('under traffic the deletion succeeds, and nobody hears of a fault of ours',
   expect(await left(account.scope.environmentId)).toEqual({});
 });
 
-test('a deletion that PostgreSQL ended for a deadlock is run again', async () => {
+test('a deletion that PostgreSQL aborted for a deadlock is repeated', async () => {
   const deleted = await endedByDeadlock(api.database, async () => {
     await begin();
     await inhabited();

@@ -57,7 +57,7 @@ async function people() {
   return { ada, ben, cleo };
 }
 
-test('everybody is listed once, with where they are a member; filters and the summary say the same', async () => {
+test('everybody is listed once, with their memberships; filters and the summary agree', async () => {
   const { ada } = await people();
   expect(await listed()).toEqual(['ada', 'ben', 'cleo', 'dora']);
   expect(await listed('&q=ada%20qu')).toEqual(['ada']);
@@ -96,7 +96,7 @@ test('everybody is listed once, with where they are a member; filters and the su
   });
 });
 
-test('a membership in an environment that was deleted is none', async () => {
+test('a membership in a deleted environment is not shown', async () => {
   const { ada } = await people();
   expect(outcomeOf(await owner('DELETE', `${development}?confirm=development`))).toBe('204');
   const seen = async () => (await owner('GET', `/identities/${ada}`)).json().data.memberships;
@@ -107,7 +107,7 @@ test('a membership in an environment that was deleted is none', async () => {
   expect(await seen()).toMatchObject([{ environment_slug: 'production' }]);
 });
 
-test('what is not in the account is not found, and who may see only a part of it asks there', async () => {
+test('a person outside the account is not found, and a caller who sees only a part is sent there', async () => {
   const other = await newAccount(api);
   const stranger = callsOf(api, other.accountSlug, await other.as('owner'));
   const { ada } = await people();
@@ -126,7 +126,7 @@ test('what is not in the account is not found, and who may see only a part of it
   expect(outcomeOf(await stranger('POST', '/identity-invites', foreign))).toBe('404 environment.not_found');
 });
 
-test('an invite into the directory is made, sent again and revoked without naming an environment', async () => {
+test('an invite to the directory is created, resent and revoked without naming an environment', async () => {
   const made = await inviteTo(owner, '/identity-invites', { email: address('ivo') });
   expect(made).toMatchObject({ intent: 'directory', environment_id: null, status: 'pending' });
   expect((await owner('GET', '/identity-invites?environment_id=none')).json().items).toMatchObject([{ id: made.id }]);
@@ -158,7 +158,7 @@ test('an invite into the directory is made, sent again and revoked without namin
   expect(data).toMatchObject({ total_invites: 1, revoked_count: 1 });
 });
 
-test('what was made in an environment is resent and revoked here, too; an invitation into an organization is not', async () => {
+test('an invite of an environment is resent and revoked here, too; an invitation to an organization is not', async () => {
   const made = await inviteTo(owner, `${development}/identity-invites`);
   expect((await owner('POST', `/identity-invites/${made.id}/resend`)).json().data).toMatchObject({ status: 'pending' });
   expect(outcomeOf(await owner('POST', `/identity-invites/${made.id}/revoke`))).toBe('200');
@@ -170,7 +170,7 @@ test('what was made in an environment is resent and revoked here, too; an invita
   );
 });
 
-test('an account without an environment has nobody to ask by', async () => {
+test('an account without an environment cannot invite', async () => {
   expect(
     outcomeOf(await owner('DELETE', `/applications/${account.applicationSlug}?confirm=${account.applicationSlug}`)),
   ).toBe('204');
@@ -198,7 +198,7 @@ const toldOf = async (id: string) =>
     )
   ).map(({ action, environment }) => [action, environment].filter(Boolean).join(' '));
 
-test('who is in the directory only is deleted there, and their address is free once they are erased', async () => {
+test('a person who is only in the directory can be deleted there, and their address is free once they are erased', async () => {
   await people();
   const [{ id }] = (await owner('GET', '/identities?q=dora')).json().items;
   expect(outcomeOf(await owner('DELETE', `/identities/${id}`))).toBe('204');
@@ -214,7 +214,7 @@ test('who is in the directory only is deleted there, and their address is free o
   expect(again).not.toBe(id);
 });
 
-test('deleted from the account, somebody leaves every environment at once, with what waits for their address in others', async () => {
+test('a person who is deleted from the account leaves every environment at once, with what waits for their address', async () => {
   const { ada, cleo } = await people();
   const waiting = await inviteTo(owner, `${development}/identity-invites`, { email: address('cleo') });
   const organization = (await owner('POST', `${production}/organizations`, { name: 'Acme' })).json().data.id;
@@ -241,7 +241,7 @@ test('deleted from the account, somebody leaves every environment at once, with 
   expect((await owner('GET', `${production}/identities/summary`)).json().data.total).toBe(0);
 });
 
-test('whoever reaches a part of the account only, or reads only, deletes nobody from all of it', async () => {
+test('a caller who reaches only a part of the account, or only reads, deletes nobody from all of it', async () => {
   const { ada } = await people();
   const other = await newAccount(api);
   const stranger = callsOf(api, other.accountSlug, await other.as('owner'));
@@ -251,7 +251,7 @@ test('whoever reaches a part of the account only, or reads only, deletes nobody 
   expect((await owner('GET', `/identities/${ada}`)).json().data.memberships).toHaveLength(2);
 });
 
-test('a search is as wide as may be found, whatever it is filtered by, and has its pages', async () => {
+test('a search has a maximum of results, whatever its filters, and has pages', async () => {
   await people();
   const directory = (mostFound: number) => {
     const { db } = api.database;

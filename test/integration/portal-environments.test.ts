@@ -60,7 +60,7 @@ test('a new environment is empty, has default settings and works at once', async
   expect((await api.app.inject({ url: '/api/v1/identities', headers })).json().items).toEqual([]);
 });
 
-test('the slug is taken as asked, or made from the name with an ending where that is taken', async () => {
+test('the slug is the requested one, or made from the name, with a suffix if that is taken', async () => {
   expect((await create({ name: 'QA', slug: 'quality' })).json().data.slug).toBe('quality');
   expect((await create({ name: 'QA' })).json().data.slug).toBe('qa');
   expect((await create({ name: 'QA' })).json().data.slug).toMatch(/^qa-[a-z0-9]{5}$/);
@@ -73,7 +73,7 @@ test('the slug is taken as asked, or made from the name with an ending where tha
   );
 });
 
-test('twenty that create one slug at once make one environment; a retry makes none', async () => {
+test('twenty that create one slug at once create one environment; a retry creates none', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => create({ name: 'Race', slug: 'race' })));
   expect(outcomesOf(answers)).toEqual({ 201: 1, '409 environment.slug_taken': 19 });
   const key = { 'idempotency-key': 'once' };
@@ -82,7 +82,7 @@ test('twenty that create one slug at once make one environment; a retry makes no
   expect((await call('POST', path, body, key)).body).toBe(first.body);
 });
 
-test('a client that has a secret gets another one; one without is refused', async () => {
+test('a client with a secret gets another one; a client without is refused', async () => {
   const clients = `${path}/development/oauth-clients`;
   const settings = { name: 'Web', redirect_uris: ['https://app.example/callback'] };
   const made = async (more: object) => (await call('POST', clients, { ...settings, ...more })).json().data;
@@ -92,7 +92,7 @@ test('a client that has a secret gets another one; one without is refused', asyn
   expect(outcomeOf(await call('POST', `${clients}/${spa.id}/rotate-secret`))).toBe('400 oauth_client.has_no_secret');
 });
 
-test('name and slug change, the type stays; the stored place of an admin follows', async () => {
+test('name and slug can be changed, but not the type; an admin’s last opened place follows', async () => {
   const state = `/applications/${account.applicationSlug}/me/state`;
   const owner = { ...(await account.as('owner')) };
   const url = `/portal/v1/accounts/${account.accountSlug}${state}`;
@@ -143,7 +143,7 @@ test.each([
   expect(outcomeOf(await create(body))).toBe('400 validation.failed');
 });
 
-test('strangers, members without the capability and neighbours are refused before anything is said of the request', async () => {
+test('strangers, members without the capability and neighbours are refused before the request is validated', async () => {
   const anonymous = callsOf(api, account.accountSlug, {});
   const support = callsOf(api, account.accountSlug, await account.as('support'));
   const developer = callsOf(api, account.accountSlug, await account.as('developer'));
@@ -183,7 +183,7 @@ test('strangers, members without the capability and neighbours are refused befor
   expect(outcomeOf(await developer('GET', path))).toBe('403 account.capability_required');
 });
 
-test('an application has five hundred environments at the most, also of two that are made at once, and all end together', async () => {
+test('an application has at most five hundred environments, also if two are created at once, and all end together', async () => {
   const { accountId, applicationId } = account.scope;
   await rowsOf(
     api,

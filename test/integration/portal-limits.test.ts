@@ -31,7 +31,7 @@ const updatesSince = async (since: string) =>
 const get = async ({ call }: TestMember, path: string) => outcomeOf(await call('GET', path));
 const inEnvironment = (slug: string, path = '/settings', of = app) => `${of}/environments/${slug}${path}`;
 
-test('within an application a role counts there and in all of its environments, and nowhere else', async () => {
+test('a role limited to an application applies there and in all of its environments, and nowhere else', async () => {
   const limits = { application_ids: [account.scope.applicationId] };
   const member = await newMember(api, account, 'developer', undefined, limits);
   expect(await get(member, app)).toBe('200');
@@ -51,7 +51,7 @@ test('within an application a role counts there and in all of its environments, 
   expect(outcomeOf(await member.call('POST', '/applications', { name: 'x' }))).toBe('403 account.capability_required');
 });
 
-test('within an environment a role counts there alone; its application is only on the way', async () => {
+test('a role limited to an environment applies there alone; its application is only the way to it', async () => {
   const limits = { environment_ids: [account.scope.environmentId] };
   const member = await newMember(api, account, 'admin', undefined, limits);
   expect(await get(member, inEnvironment('development'))).toBe('200');
@@ -74,7 +74,7 @@ test('within an environment a role counts there alone; its application is only o
   );
 });
 
-test('what any member may read in an environment is 404 outside of the limits, as if there were none', async () => {
+test('what any member may read in an environment is 404 outside of the limits, like a missing one', async () => {
   const member = await newMember(api, account, 'viewer', undefined, {
     environment_ids: [account.scope.environmentId],
   });
@@ -86,7 +86,7 @@ test('what any member may read in an environment is 404 outside of the limits, a
   }
 });
 
-test('an administrator of a part cannot make an API key that reaches beyond it', async () => {
+test('an administrator of a part cannot create an API key that reaches beyond it', async () => {
   const limits = { application_ids: [account.scope.applicationId] };
   const [limited, everywhere] = [
     await newMember(api, account, 'developer', undefined, limits),
@@ -108,7 +108,7 @@ test('an administrator of a part cannot make an API key that reaches beyond it',
   expect(outcomeOf(await limited.call('DELETE', key))).toBe('204');
 });
 
-test('roles add up where each counts: one everywhere, one within limits', async () => {
+test('roles add up where each applies: one everywhere, one within limits', async () => {
   const roles = await rolesByKey(owner);
   const member = await newMember(api, account, 'support');
   const limits = { environment_ids: [account.scope.environmentId], application_ids: [], node_ids: [] };
@@ -124,7 +124,7 @@ test('roles add up where each counts: one everywhere, one within limits', async 
   expect(await get(member, inEnvironment('nothing'))).toBe('404 environment.not_found');
 });
 
-test('a change of the limits counts from the next request, and what was deleted reaches nothing', async () => {
+test('a change of the limits applies from the next request, and a deleted place reaches nothing', async () => {
   const roles = await rolesByKey(owner);
   const member = await newMember(api, account, 'viewer');
   const limitTo = (limits: object | null) =>
@@ -148,7 +148,7 @@ test('a change of the limits counts from the next request, and what was deleted 
   expect(await get(member, '/me')).toBe('200');
 });
 
-test('what is deleted is taken out of the limits of members and invites, which can be sent back as they are', async () => {
+test('a deleted place is removed from the limits of members and invites, which can be sent back as they are', async () => {
   const roles = await rolesByKey(owner);
   const limits = {
     application_ids: [account.scope.applicationId, other.id].sort(),
@@ -202,7 +202,7 @@ test('what is deleted is taken out of the limits of members and invites, which c
   expect(await give(narrow.membershipId, kept, more)).toBe('400 validation.failed');
 });
 
-test('whoever deletes the node of a limit: others are told what is left of the role', async () => {
+test('the deletion of a limit’s node records for its holders what is left of the role', async () => {
   const roles = await rolesByKey(owner);
   const key = callsWith(api, await account.apiKey());
   const [node, kept] = [await newNode(key, 'Gone', null), await newNode(key, 'Kept', null)];
@@ -216,7 +216,7 @@ test('whoever deletes the node of a limit: others are told what is left of the r
   ]);
 });
 
-test('a retry of a deletion is answered like the first time, though the limits reach nothing any more', async () => {
+test('a retry of a deletion gets the first answer, though the limits reach nothing any more', async () => {
   const member = await newMember(api, account, 'developer', undefined, { application_ids: [other.id] });
   const remove = () =>
     member.call('DELETE', `/applications/${other.slug}?confirm=${other.slug}`, undefined, {
@@ -252,7 +252,7 @@ describe('the lists', () => {
     expect(await listed(member, `/applications/${other.slug}/environments`)).toBe('404 application.not_found');
   });
 
-  test('show an application that only leads to an environment as such, with that environment alone', async () => {
+  test('show an application on the way to an environment as such, with that environment alone', async () => {
     const limits = { environment_ids: [account.scope.environmentId] };
     const member = await newMember(api, account, 'viewer', undefined, limits);
     expect(await listed(member, '/applications')).toEqual([`${account.applicationSlug} path_only`]);
@@ -288,7 +288,7 @@ describe('the lists', () => {
     expect(await get(member, `/applications/${third.slug}`)).toBe('404 application.not_found');
   });
 
-  test('ask for a role that allows looking, and count only those that do', async () => {
+  test('require a role that allows viewing, and count only those that do', async () => {
     const role = { name: 'Identities only', description: '', capabilities: ['identities.view'] };
     const { id: roleId } = (await owner('POST', '/administrator-roles', role)).json().data;
     const limits = { environment_ids: [account.scope.environmentId] };
@@ -328,7 +328,7 @@ describe('the lists', () => {
   });
 });
 
-test('the environment looked at last is one that is reached', async () => {
+test('the last opened environment is one within the limits', async () => {
   const roles = await rolesByKey(owner);
   const limits = { environment_ids: [account.scope.environmentId] };
   const member = await newMember(api, account, 'viewer', undefined, limits);
@@ -348,7 +348,7 @@ test('the environment looked at last is one that is reached', async () => {
   expect(await stored()).toBeNull();
 });
 
-test('me tells where each role counts and what it allows there', async () => {
+test('/me shows where each role applies and what it allows there', async () => {
   const roles = await rolesByKey(owner);
   const member = await newMember(api, account, 'viewer');
   const limits = { application_ids: [other.id], environment_ids: [], node_ids: [] };
@@ -366,7 +366,7 @@ test('me tells where each role counts and what it allows there', async () => {
   expect(data.capabilities).toEqual(viewer.capabilities); // in the account itself
 });
 
-describe('whoever signs in within limits', () => {
+describe('an administrator who signs in within limits', () => {
   const password = 'violet tractor 19';
   let passwordHash: string;
   beforeAll(async () => {
@@ -387,7 +387,7 @@ describe('whoever signs in within limits', () => {
     return [of?.slug ?? null, application?.slug ?? null];
   };
 
-  test('is bound to the application that they reach, or chooses among those', async () => {
+  test('is bound to the application that they reach, or selects among those', async () => {
     const one = await limited({ environment_ids: [account.scope.environmentId] });
     const signedIn = await post('/login', { email: one.email, password });
     expect(signedIn.json().data).toMatchObject({
@@ -414,7 +414,7 @@ describe('whoever signs in within limits', () => {
     expect((await choose(third.id)).json().data.application.slug).toBe(third.slug);
   });
 
-  test('is not told of an application that the limits exclude since', async () => {
+  test('is not shown an application that the limits exclude since', async () => {
     const roles = await rolesByKey(owner);
     const member = await limited({ application_ids: [other.id] });
     const signedIn = await post('/login', { email: member.email, password });
