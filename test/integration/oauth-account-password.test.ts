@@ -157,7 +157,7 @@ test('only wrong guesses stay counted, for a quarter of an hour', async () => {
   expect(Number(late.headers['retry-after'])).toBeLessThanOrEqual(900);
 });
 
-test('where nothing is limited, no guess is counted', async () => {
+test('without limits no guess is counted', async () => {
   await tokensFor(laptop, client, ana.email);
   const [{ id: sessionId } = { id: '' }] = await world.query<{ id: string }>(
     'select id from sessions where identity_id = $1',
@@ -174,7 +174,7 @@ test('where nothing is limited, no guess is counted', async () => {
   expect(await signsIn(next)).toBe(true);
 });
 
-test('it needs a sign-in of the last ten minutes, and leads back to where it was', async () => {
+test('the page needs a sign-in of the last ten minutes, and then leads back', async () => {
   const page = await openAccount(laptop, address(), ana);
   world.wait(minutes(10));
   const refused = await change(laptop, page);
@@ -190,7 +190,7 @@ test('it needs a sign-in of the last ten minutes, and leads back to where it was
   expect(await signsIn(next)).toBe(true);
 });
 
-test('a person with a second factor shows it first, and a stolen session without it changes nothing', async () => {
+test('a person with a second factor uses it first, and a stolen session without it changes nothing', async () => {
   const page = await openAccount(laptop, address(), ana);
   const totp = await enrollTotp(world, environment, ana); // meanwhile, on another device
   const refused = await change(laptop, page);
@@ -202,7 +202,7 @@ test('a person with a second factor shows it first, and a stolen session without
   expect((await change(laptop, back)).statusCode).toBe(303);
 });
 
-test('somebody without a password chooses one', async () => {
+test('a person without a password chooses one', async () => {
   const page = await openAccount(laptop, address(), ana);
   await world.query('update identities set password_hash = null, password_changed_at = null where id = $1', [ana.id]);
   const form = await laptop.get(address());
@@ -212,9 +212,9 @@ test('somebody without a password chooses one', async () => {
   expect(await signsIn(next)).toBe(true);
 });
 
-test('of two parallel changes one is made', async () => {
+test('one of two parallel changes is made', async () => {
   const page = await openAccount(laptop, address(), ana);
-  world.wait(1); // the password of before is older
+  world.wait(1); // the earlier password is older
   const answers = await Promise.all([
     change(laptop, page, { new_password: 'first of the passwords' }),
     change(laptop, page, { new_password: 'second of the passwords' }),
@@ -223,23 +223,23 @@ test('of two parallel changes one is made', async () => {
   expect(await events('identity.password_changed')).toHaveLength(1);
 });
 
-test.each(['in sequence', 'at once'])('a form that is sent twice %s is told twice that it is changed', async (how) => {
+test.each(['in sequence', 'at once'])('a form that is sent twice %s says twice that it is changed', async (how) => {
   const page = await openAccount(laptop, address(), ana);
-  expect(page.body).toContain('let isSent = false'); // a script keeps the second click back
+  expect(page.body).toContain('let isSent = false'); // the script suppresses a second click
   world.wait(1);
   const send = () => change(laptop, page);
   const both = how === 'at once' ? await Promise.all([send(), send()]) : [await send(), await send()];
   for (const answer of both) expect(locationOf(answer).searchParams.get('done')).toBe('password_changed');
   expect(await events('identity.password_changed')).toHaveLength(1);
   expect(await events('auth.identity_password_change_failed')).toEqual([]);
-  expect((await change(laptop, page, { new_password: 'yet another one 77' })).statusCode).toBe(400); // that one was not set
+  expect((await change(laptop, page, { new_password: 'yet another one 77' })).statusCode).toBe(400); // that password was not set
   world.wait(minutes(1));
   const late = await change(laptop, page);
   expect([late.statusCode, alertOf(late)]).toEqual([400, 'That is not your current password.']);
   expect(await signsIn(next)).toBe(true);
 });
 
-test('where there are no passwords there is no page to change one', async () => {
+test('an environment without passwords has no page to change one', async () => {
   const without = await world.newEnvironment({ emailOtpLoginEnabled: true, passwordLoginEnabled: true });
   const other = await without.newClient();
   const ben = await without.newIdentity();

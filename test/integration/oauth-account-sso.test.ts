@@ -7,7 +7,7 @@ import { authorizeUrl, type Browser, locationOf, redirectUri, type TestProvider 
 import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../support/sso.js';
 
-/** What people who come by an identity provider meet in their account. */
+/** The account page for people who sign in by an identity provider. */
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 20);
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => stop());
 
-/** Somebody who signed in by the provider an hour ago, as strongly as it says. */
+/** Signs a person in by the provider, as of an hour ago, with the strength that it reports. */
 async function arrive(said: object = {}) {
   const { client, environment } = await newSsoPlace(
     world,
@@ -32,7 +32,7 @@ async function arrive(said: object = {}) {
   idp.people.set(login, { email, email_verified: true, given_name: 'Ana', family_name: 'Arendt', ...said });
   const browser = world.browser();
   const jar = new Map<string, string>();
-  /** Follows redirects up to a page of ours, also by the provider. */
+  /** Follows redirects, through the provider too, up to a page of ours. */
   async function walk(url: string) {
     let at = await browser.get(url);
     for (let hops = 0; at.statusCode === 303 && hops < 8; hops++) {
@@ -59,14 +59,14 @@ const anHourLater = (id: string) =>
     [id, `${hours(1) / 1000} seconds`],
   );
 
-/** The same with mailed codes as the second step. */
+/** Does the same with mailed codes as the second factor. */
 async function arriveWithMail(said: object) {
   const there = await arrive(said);
   await giveFactor(world, there.environment, there.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
   return there;
 }
 
-/** Answers the mailed code that a page asks for. */
+/** Enters the mailed code that a page asks for. */
 async function mailed(browser: Browser, challenge: Awaited<ReturnType<Browser['get']>>) {
   const sent = await browser.submit(challenge, {});
   return browser.submit(sent, { code: await world.mailedCode('mfa') });
@@ -84,17 +84,17 @@ test.each([{}, { amr: ['otp'] }, { amr: ['pwd'] }])(
   },
 );
 
-test('a session by a provider that says `otp` is none by mail: a mailed code is a second step after it', async () => {
+test('a provider that reports `otp` does not count as our mailed code, which is a second factor after it', async () => {
   const { client, browser } = await arriveWithMail({ amr: ['otp'] });
   const page = await browser.get(authorizeUrl(client));
   expect(page.body).toContain('action="/oauth/mfa/email-otp/send"');
 });
 
-/** Signs in by the provider anew: of what it says, nothing is old. */
+/** Signs in by the provider again, which authenticates anew. */
 const arriveAnew = ({ client, walk }: Awaited<ReturnType<typeof arrive>>) =>
   walk(accountUrl(client, {}, '/factors/totp')); // by the provider, since an hour has gone by
 
-describe('factors are the Account’s, and a provider speaks in one Environment', () => {
+describe('factors belong to the Account, and a provider to one Environment', () => {
   test.each([[['mfa']], [['pwd', 'mfa']], [['otp']]])(
     'whoever has an app shows it, though the provider says %j',
     async (amr) => {
@@ -103,7 +103,7 @@ describe('factors are the Account’s, and a provider speaks in one Environment'
       const totp = await enrollTotp(world, environment, { id, email });
       const challenge = await arriveAnew(there);
       expect(challenge.body).toContain('action="/oauth/mfa-challenge"');
-      // Nothing of the account goes past it: no other factor, and none is taken away.
+      // Nothing in the account gets past it: no factor is added or removed.
       const [factor] = await world.query<{ id: string }>('select id from mfa_factors where identity_id = $1', [id]);
       for (const page of ['/factors/webauthn', `/factors/${factor!.id}`, '/recovery-codes'])
         expect((await walk(accountUrl(client, {}, page))).body).toContain('action="/oauth/mfa-challenge"');
@@ -113,19 +113,19 @@ describe('factors are the Account’s, and a provider speaks in one Environment'
     },
   );
 
-  test('a first password is a key of all Environments, and wants the app too', async () => {
+  test('a first password works in all Environments, and requires the app too', async () => {
     const there = await arrive({ amr: ['mfa'] });
     const { client, environment, id, email, walk } = there;
     await enrollTotp(world, environment, { id, email });
     expect((await walk(accountUrl(client, {}, '/password'))).body).toContain('action="/oauth/mfa-challenge"');
   });
 
-  test('whoever has no factor adds one by what the provider says', async () => {
+  test('a person without a factor adds one by what the provider reports', async () => {
     const page = await arriveAnew(await arrive({ amr: ['mfa'] }));
     expect(page.body).toContain('otpauth://totp/');
   });
 
-  test('a sign-in to an application stays as it was: there the provider’s word is enough', async () => {
+  test('a sign-in to an application is unchanged: there the provider’s statement is enough', async () => {
     const { client, environment, id, email, walk } = await arrive({ amr: ['mfa'] });
     await enrollTotp(world, environment, { id, email });
     const asked = { acr_values: 'urn:gatehouse:aal2', max_age: '300', login_hint: email };
@@ -147,14 +147,14 @@ test.each([['optional'], ['off']])(
   },
 );
 
-test('who has mailed codes and no confirmed address any more is not sent round for one that nobody mails', async () => {
+test('a person with mailed codes whose address is not confirmed any more is not sent around for a code that is not mailed', async () => {
   const { client, id, walk } = await arriveWithMail({});
   await world.query('update identities set email_verified_at = null where id = $1', [id]);
   expect((await walk(accountUrl(client, {}, '/factors/totp'))).body).toContain('otpauth://totp/');
 });
 
-describe('a form whose sign-in is over or too old leads to the provider by a page, since a form may not', () => {
-  /** Where the page that a form leads to goes on by itself, and where that leads. */
+describe('a form whose sign-in has ended or is too old leads to the provider by a page, since a form may not redirect there', () => {
+  /** Returns where the page after a form redirects by itself, and where that leads. */
   async function onFrom(browser: Browser, answer: Awaited<ReturnType<Browser['get']>>) {
     expect([answer.statusCode, /<h1>([^<]*)</.exec(answer.body)?.[1]]).toEqual([200, 'On to the sign-in']);
     const url = /http-equiv="refresh" content="0;url=([^"]+)"/.exec(answer.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
@@ -170,7 +170,7 @@ describe('a form whose sign-in is over or too old leads to the provider by a pag
     const fields = { new_password: 'lantern orchard seven' };
     const { url, next } = await onFrom(browser, await send(browser, page, 'password', fields));
     expect(url).toMatch(/^\/oauth\/authorize\?.*destination=account%2Fpassword/);
-    // Only an address says where somebody belongs who is not signed in.
+    // Without a session, only an address says which provider a person belongs to.
     if (how === 'too old') expect(String(next.headers.location)).toContain(idp.issuer);
     const script = await send(browser, page, 'password', fields, { accept: 'application/json' });
     expect(script.json().redirect_to).toContain('/oauth/authorize?');

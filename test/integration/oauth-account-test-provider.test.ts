@@ -46,7 +46,7 @@ async function named(settings: Settings, { isInProduction = true } = {}) {
 }
 const kindsOf = (id: string) => world.query('select type from mfa_factors where identity_id = $1', [id]);
 
-test('whoever comes by it chooses no password and adds no factor, and the overview says why', async () => {
+test('a person who signs in by it sets no password and adds no factor, and the overview says why', async () => {
   const { id, client, browser, walk, signIn } = await named({ mfaPolicy: 'optional' });
   expect(String((await signIn()).headers.location)).toContain('code=');
   const overview = await walk(accountUrl(client));
@@ -72,14 +72,14 @@ test('whoever comes by it chooses no password and adds no factor, and the overvi
   expect(await kindsOf(id)).toEqual([]);
 });
 
-test('nor does a sign-in by it that would ask for one: it goes on without, as where none is taken', async () => {
+test('a sign-in that would ask for a factor enrolls none either: it goes on without, as where none is allowed', async () => {
   const { id, signIn } = await named({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
   const came = await signIn();
   expect(String(came.headers.location)).toContain('code=');
   expect(await kindsOf(id)).toEqual([]);
 });
 
-test('who has one that the Environment does not take shows it all the same, and adds none', async () => {
+test('a person with a factor that the Environment does not allow uses it all the same, and adds none', async () => {
   const { id, signIn } = await named({ mfaPolicy: 'required', mfaAllowedFactors: ['webauthn'], mfaGracePeriodDays: 0 });
   await world.query(
     `insert into mfa_factors (id, account_id, identity_id, type, label, enrolled_at)
@@ -91,7 +91,7 @@ test('who has one that the Environment does not take shows it all the same, and 
   expect(await kindsOf(id)).toEqual([{ type: 'email_otp' }]);
 });
 
-test('somebody who is only in test Environments adds a factor as before', async () => {
+test('a person who is only in test Environments adds a factor as usual', async () => {
   const { id, client, browser, walk, signIn } = await named({ mfaPolicy: 'optional' }, { isInProduction: false });
   await signIn();
   const page = await walk(accountUrl(client, {}, '/factors/totp'));

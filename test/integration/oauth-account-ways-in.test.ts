@@ -39,7 +39,7 @@ test('a code by mail leads to the account page', async () => {
   expect(await isAccountOf(browser, client, ana.email)).toBe(true);
 });
 
-test('a code by mail, to an account that speaks of no password where there is none', async () => {
+test('a code by mail leads to an account page without passwords, where there are none', async () => {
   const { ana, browser, form } = await arrive({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
   const sent = await browser.submit(form, { email: ana.email });
   const page = await follow(browser, await browser.submit(sent, { code: await world.mailedCode('login') }));
@@ -47,7 +47,7 @@ test('a code by mail, to an account that speaks of no password where there is no
   expect(page.body).not.toMatch(/password/i);
 });
 
-test('a code by mail, only for the place that it was asked for', async () => {
+test('a code by mail works only for the place for which it was requested', async () => {
   const { ana, browser, form } = await arrive({ emailOtpLoginEnabled: true });
   const sent = await browser.post('/oauth/login/email-otp/start', {
     client_id: hidden(form, 'client_id'),
@@ -107,7 +107,7 @@ test('a passkey leads to the account page', async () => {
   expect(await isAccountOf(browser, client, ana.email)).toBe(true);
 });
 
-test('a second factor; the place that it goes on to cannot be swapped meanwhile', async () => {
+test('a second factor leads to the account page, and its target cannot be swapped meanwhile', async () => {
   const { environment, ana, browser, form } = await arrive({ mfaPolicy: 'optional' });
   const totp = await enrollTotp(world, environment, ana);
   const challenge = await browser.submit(form, { email: ana.email, password });
@@ -120,7 +120,7 @@ test('a second factor; the place that it goes on to cannot be swapped meanwhile'
   expect((await follow(browser, page)).body).toContain(ana.email);
 });
 
-test('enrollment that the Environment requires before anything goes on', async () => {
+test('a required enrollment leads to the account page, before anything else', async () => {
   const { client, ana, browser, form } = await arrive({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
   const choice = await browser.submit(form, { email: ana.email, password });
   expect(choice.body).toContain('name="enrollment_token"');

@@ -55,7 +55,7 @@ const isAlive = async ({ access_token, refresh_token }: TokenBody) => {
   return info.statusCode === 200;
 };
 
-test('somebody who is not signed in signs in first, and is led to the page', async () => {
+test('a person who is not signed in signs in first, and is led to the page', async () => {
   const away = await laptop.get(url());
   expect(away.statusCode).toBe(303);
   expect(locationOf(away).pathname).toBe('/oauth/authorize');
@@ -72,7 +72,7 @@ test('somebody who is not signed in signs in first, and is led to the page', asy
   expect(page.headers['cache-control']).toBe('no-store');
 });
 
-test('a browser that keeps no cookies is told so after the sign-in, and not asked to sign in over and over', async () => {
+test('a browser without cookies is told so after the sign-in, and not asked to sign in again and again', async () => {
   const form = await visit(laptop, url(client, { ui_locales: 'de' }));
   const back = locationOf(await laptop.submit(form, { email: ana.email, password }));
   const told = await world.browser().get(back.pathname + back.search);
@@ -144,7 +144,7 @@ test('the page names browsers in words, and the application that has access', as
   expect(german.body).toContain('vor 3 Stunden');
 });
 
-test('a session that is ended on another browser stops at once, with its tokens', async () => {
+test('a session that another browser ends stops at once, with its tokens', async () => {
   const tokens = await tokensFor(phone, client, ana.email);
   const page = await signedIn(laptop);
   const [end, ...rest] = values(page, 'end').filter((value) => value !== 'others');
@@ -168,7 +168,7 @@ test('a session that is ended on another browser stops at once, with its tokens'
   expect(locationOf(twice).searchParams.get('done')).toBe('gone');
 });
 
-test('all other sessions end, and this one goes on with its tokens', async () => {
+test('all other sessions end, and this one continues with its tokens', async () => {
   const lost = [await tokensFor(phone, client, ana.email), await tokensFor(world.browser(), client, ana.email)];
   const kept = await tokensFor(laptop, client, ana.email);
   const page = await signedIn(laptop);
@@ -183,7 +183,7 @@ test('all other sessions end, and this one goes on with its tokens', async () =>
   expect(await events('identity.sessions_revoked')).toHaveLength(1);
 });
 
-test('a session that is over is still shown and ended while an application lives on it', async () => {
+test('an expired session is still shown, and can be ended, while an application lives on it', async () => {
   const tokens = await tokensFor(phone, client, ana.email);
   world.wait(hours(13));
   const page = await signedIn(laptop);
@@ -212,7 +212,7 @@ test('an application loses its access in every browser, and only that applicatio
   expect(locationOf(twice).searchParams.get('done')).toBe('gone');
 });
 
-test('an application has no access left by a session that ended when somebody else signed in at its browser', async () => {
+test('an application has no access left by a session that ended when another person signed in at its browser', async () => {
   await tokensFor(phone, client, ana.email);
   const page = await signedIn(laptop);
   expect(values(page, 'revoke')).toEqual([client.id]);
@@ -224,7 +224,7 @@ test('an application has no access left by a session that ended when somebody el
   expect(late.statusCode).toBe(303);
 });
 
-test('applications of one name are told apart by where they are, or else by their client_id', async () => {
+test('applications of one name are distinguished by their site, or else by their client_id', async () => {
   const elsewhere = await environment.newClient({ name: 'Twins', redirectUris: [redirectUri, 'https://twin.example'] });
   const there = { name: 'Twins', redirectUris: ['https://other.example:8443/cb', redirectUri] };
   const [one, two] = [await environment.newClient(there), await environment.newClient(there)];
@@ -246,7 +246,7 @@ test('applications of one name are told apart by where they are, or else by thei
   expect(await named()).toEqual([...here, ...marked].sort());
 });
 
-test('where the Environment wants a recent sign-in for it, neither sessions nor access end without one', async () => {
+test('if the Environment requires a recent sign-in, neither sessions nor access end without one', async () => {
   const strict = await world.newEnvironment({ sessionEndRequireRecentSignIn: true });
   const [app, bob] = [await strict.newClient(), await strict.newIdentity()];
   const tokens = await tokensFor(phone, app, bob.email);
@@ -269,7 +269,7 @@ test('where the Environment wants a recent sign-in for it, neither sessions nor 
   expect(await isThere()).toBe(401);
 });
 
-test('a recent sign-in by what the Environment takes is enough for it, whatever else they have enrolled', async () => {
+test('a recent sign-in by what the Environment allows is enough, whatever else the person has enrolled', async () => {
   const strict = await world.newEnvironment({
     sessionEndRequireRecentSignIn: true,
     mfaPolicy: 'optional',
@@ -323,7 +323,7 @@ test('sessions, browsers and applications of other people and Environments are n
   expect(locationOf(sent).pathname).toBe('/oauth/authorize');
 });
 
-test('a form of another site is refused, and one that was shown to another session changes nothing', async () => {
+test('another site’s form is refused, and one that was shown to another session changes nothing', async () => {
   const tokens = await tokensFor(phone, client, ana.email);
   const page = await signedIn(laptop);
   for (const headers of <Record<string, string>[]>[
@@ -346,7 +346,7 @@ test('a form of another site is refused, and one that was shown to another sessi
   expect(bens.statusCode).toBe(200);
 });
 
-test('a script is told the same in JSON', async () => {
+test('a script gets the same in JSON', async () => {
   const json = { accept: 'application/json' };
   const refused = await laptop.get(url(), json);
   expect(locationOf(await laptop.get(url())).pathname).toBe('/oauth/authorize');
@@ -363,7 +363,7 @@ test('a script is told the same in JSON', async () => {
   expect(body).not.toContain('argon2');
 });
 
-test('a notice is shown after its form only, and only one of ours', async () => {
+test('a notice is shown only after its form, and only one of ours', async () => {
   await signedIn(laptop);
   const address = url(client, { done: 'session_ended' });
   expect((await laptop.get(address, { 'sec-fetch-site': 'same-origin' })).body).toContain(
@@ -384,7 +384,7 @@ test('a person who was deactivated is signed out of the page too', async () => {
   expect((await laptop.get(url())).statusCode).toBe(303);
 });
 
-test('of trusted browsers and applications the latest fifty are shown, with how many more there are', async () => {
+test('the latest fifty trusted browsers and applications are shown, with the number of others', async () => {
   const page = await signedIn(laptop);
   const { accountId, environmentId } = environment;
   await world.query(

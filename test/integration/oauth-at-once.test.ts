@@ -43,7 +43,7 @@ async function tryToSignIn(email: string, typed: string) {
   return (await browser.submit(page, { email, password: typed })).statusCode;
 }
 
-test('sign-ins, some by nobody or with a wrong password', async () => {
+test('simultaneous sign-ins, some of unknown people or with a wrong password, are each answered alone', async () => {
   const ana = people[0]?.email as string;
   const [tokens, statuses] = await Promise.all([
     Promise.all(people.map(({ email }) => tokensFor(world.browser(), spa, email))),
@@ -59,7 +59,7 @@ test('sign-ins, some by nobody or with a wrong password', async () => {
   expect(statuses).toEqual([200, 200, 200]); // the form again
 });
 
-test('codes: one with a wrong verifier, one of another client, one that is unknown, and one twice', async () => {
+test('simultaneous codes, one wrong verifier, client, code and repetition among them, are each answered alone', async () => {
   const [right, otherVerifier, otherClient, twice] = await codesOf(spa);
   const answers = await Promise.all([
     redeem(world.app, spa, right),
@@ -80,7 +80,7 @@ test('codes: one with a wrong verifier, one of another client, one that is unkno
   expect((await redeem(world.app, spa, otherClient)).statusCode).toBe(200);
 });
 
-test('refresh tokens that do not rotate, of which one is asked for too much, and one belongs to another client', async () => {
+test('simultaneous refreshes, one with too much scope and one of another client among them, are each answered alone', async () => {
   const tokens = await Promise.all(
     people.map(({ email }) => tokensFor(world.browser(), server, email, { scope: 'openid email' })),
   );

@@ -60,7 +60,7 @@ test('successful sign-ins do not count as attempts', async () => {
     expect((await attempt(ana.email, password, client, '198.51.100.8')).statusCode).toBe(303);
 });
 
-test('a hundred failures lock a network address, whoever is tried', async () => {
+test('a hundred failures lock a network address, whatever addresses they try', async () => {
   const from = '198.51.100.9';
   const guesses = Array.from({ length: 104 }, (_, i) => attempt(`guess-${i}@example.com`, 'wrong', client, from));
   expect((await statuses(guesses)).filter((status) => status === 429)).toHaveLength(4);
@@ -130,7 +130,7 @@ test('fifty failures in a day lock an address, known or not, until the day is ov
   expect(await lockOf(ana.id)).toBeNull();
 });
 
-test('a password that waits in an unconfirmed sign-up is no failure, and forgets none of the day', async () => {
+test('the password of an unconfirmed sign-up is no failure, and does not reset the day’s count', async () => {
   const from = '198.51.100.21';
   const shop = await world.newEnvironment({ allowSelfSignup: true, emailOtpLoginEnabled: true });
   const of = await shop.newClient();
@@ -147,7 +147,7 @@ test('a password that waits in an unconfirmed sign-up is no failure, and forgets
   expect([locked.statusCode, locked.headers['ratelimit-policy']]).toEqual([429, '"sign-in-day";q=50;w=86400']);
 });
 
-test('a day’s fifty are of the Account: of all its Environments, by pages and by JSON alike, known or not', async () => {
+test('a day’s fifty are counted in the Account: in all its Environments, by pages and by JSON alike, known or not', async () => {
   const from = '198.51.100.23';
   const others = await Promise.all([1, 2, 3].map(() => newOther(world, environment)));
   const clients = [client, ...others.map((other) => other.client)];
@@ -197,7 +197,7 @@ test('attempts that are refused as part of a burst do not count for the day', as
   expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303);
 });
 
-test('what is typed at a code that is used up, spent or over locks nobody, known or not', async () => {
+test('what is typed for a used or expired code locks nobody, known or not', async () => {
   const mailed = await world.newEnvironment({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
   const of = await mailed.newClient();
   let networks = 0;
@@ -224,7 +224,7 @@ test('what is typed at a code that is used up, spent or over locks nobody, known
   }
 });
 
-test('a right code that the day’s cap makes worthless is no failed attempt, and the address need not be typed anew', async () => {
+test('a right code that the day’s cap makes void is no failed attempt, and the address need not be typed again', async () => {
   const settings = { emailOtpLoginEnabled: true, passwordLoginEnabled: false, allowSelfSignup: true };
   const closed = await world.newEnvironment({ ...settings, dailySelfSignupCap: 0 });
   const of = await closed.newClient();
@@ -269,7 +269,7 @@ test('a refusal is a page in the language that the request asks for', async () =
   expect(Number(script.headers['retry-after'])).toBeGreaterThan(0);
 });
 
-test('whoever has guessed too often is shown the way back, and to a new password; no code is mailed that would not be looked at', async () => {
+test('a person who has guessed too often is led back, and to a new password; no code is mailed that would not be verified', async () => {
   const ana = await environment.newIdentity();
   const coded = await world.newEnvironment({ emailOtpLoginEnabled: true });
   const codedClient = await coded.newClient();
@@ -298,7 +298,7 @@ test('whoever has guessed too often is shown the way back, and to a new password
   }
 });
 
-test('an address that was typed goes along to whatever asks for it next', async () => {
+test('a typed address is kept for whatever asks for it next', async () => {
   const typed = 'ana+shop@example.com';
   const linksOf = (page: { body: string }) =>
     [...page.body.matchAll(/href="([^"]+)"/g)].map(([, url = '']) => url.replaceAll('&amp;', '&'));

@@ -40,7 +40,7 @@ const parametersOf = (response: Parameters<typeof locationOf>[0]) =>
   Object.fromEntries(locationOf(response).searchParams);
 
 describe('the page', () => {
-  test('is served with strict headers, in the language asked for, and names the client', async () => {
+  test('is served with strict headers, in the requested language, and names the client', async () => {
     const page = await world.browser().get(authorizeUrl(client, { ui_locales: 'de', login_hint: 'ana@example.com' }));
     expect(page.statusCode).toBe(200);
     expect(page.headers['content-security-policy']).toContain("form-action 'self' https:;");
@@ -51,7 +51,7 @@ describe('the page', () => {
     expect(page.headers['set-cookie']).toBeUndefined();
   });
 
-  test('says what is wrong with a request of a client in the looks and the language of its Environment', async () => {
+  test('explains a client’s invalid request in the design and language of its Environment', async () => {
     const branding = {
       name: 'Nordwind',
       logo_url: null,
@@ -91,7 +91,7 @@ describe('the page', () => {
     });
   });
 
-  test('unknown address, no password, wrong password, no membership and inactive are answered alike', async () => {
+  test('an unknown address, a missing or wrong password, no membership and inactive get the same answer', async () => {
     const people = await Promise.all([
       environment.newIdentity({ passwordHash: null }),
       environment.newIdentity({ isMember: false }),
@@ -126,7 +126,7 @@ describe('the page', () => {
     expect((await world.events('auth.identity_sign_in_failed')).length).toBe(tries.length);
   });
 
-  test('with the right password an unconfirmed address is told so, and not signed in', async () => {
+  test('with the right password an unconfirmed address is reported, and not signed in', async () => {
     const eve = await environment.newIdentity({ emailVerifiedAt: null });
     const browser = world.browser();
     const answer = await browser.submit(await browser.get(authorizeUrl(client)), { email: eve.email, password });
@@ -157,7 +157,7 @@ describe('the page', () => {
     expect((await browser.post('/oauth/authorize', { ...form, email: person.email, password })).statusCode).toBe(403);
   });
 
-  test('an old hash is strengthened at sign-in', async () => {
+  test('an old hash is replaced by a stronger one at sign-in', async () => {
     const { default: argon2 } = await import('argon2');
     const weak = await argon2.hash(password, { type: argon2.argon2id, memoryCost: 8192, timeCost: 2, parallelism: 1 });
     const person = await environment.newIdentity({ passwordHash: weak });
@@ -204,7 +204,7 @@ describe('malformed requests are 400 pages and never redirects', () => {
     }
   });
 
-  test('parameters given twice, in the query, in the form, or once in each', async () => {
+  test('a parameter that is given twice, in the query, in the form, or once in each', async () => {
     const url = authorizeUrl(client);
     expect((await world.browser().get(`${url}&state=again`)).statusCode).toBe(400);
     expect((await world.browser().get(`${url}&client_id=${client.clientId}`)).statusCode).toBe(400);
@@ -216,7 +216,7 @@ describe('malformed requests are 400 pages and never redirects', () => {
     expect(answer.statusCode).toBe(400);
   });
 
-  test('bodies that are no form and no JSON', async () => {
+  test('a body that is neither a form nor JSON', async () => {
     const post = (payload: string, type: string) =>
       world.app.inject({ method: 'POST', url: '/oauth/authorize', payload, headers: { 'content-type': type } });
     expect((await post('{', 'application/json')).statusCode).toBe(400);
@@ -287,7 +287,7 @@ describe('the hosted session', () => {
     await secure.close();
   });
 
-  test('every sign-in makes a new value, and one cookie serves several Environments', async () => {
+  test('has a new value after every sign-in, and one cookie serves several Environments', async () => {
     const elsewhere = await world.newEnvironment();
     const there = await elsewhere.newClient();
     const bob = await elsewhere.newIdentity();
@@ -304,7 +304,7 @@ describe('the hosted session', () => {
     });
   });
 
-  test('signing in again keeps the session, another person ends it with its refresh tokens', async () => {
+  test('goes on if the person signs in again; another person ends it with its refresh tokens', async () => {
     const bob = await environment.newIdentity();
     const browser = world.browser();
     const first = await tokensFor(browser, client, ana.email);
@@ -352,7 +352,7 @@ describe('prompt, max_age and hints', () => {
     expect(parametersOf(await browser.submit(page, { email: ana.email, password }))).toHaveProperty('code');
   });
 
-  test('select_account: go on, or use another account', async () => {
+  test('select_account offers to continue, or to use another account', async () => {
     const browser = await signedIn();
     const page = await browser.get(authorizeUrl(client, { prompt: 'select_account' }));
     expect(page.body).toContain('Choose an account');
@@ -364,7 +364,7 @@ describe('prompt, max_age and hints', () => {
     expect((await world.browser().submit(page, { choice: 'continue' })).body).toContain('name="password"');
   });
 
-  test('who goes on is whom the page named, and not who has signed in at the browser since', async () => {
+  test('the person who continues is the one that the page named, and not one who has signed in at the browser since', async () => {
     const browser = await signedIn();
     const page = await browser.get(authorizeUrl(client, { prompt: 'select_account' }));
     const bob = await environment.newIdentity();
@@ -375,7 +375,7 @@ describe('prompt, max_age and hints', () => {
     expect(parametersOf(await browser.submit(again, { choice: 'continue' }))).toHaveProperty('code');
   });
 
-  test('where the Environment wants it confirmed, nobody is signed in to an application without a press', async () => {
+  test('if the Environment requires confirmation, nobody is signed in to an application without a click', async () => {
     const strict = await world.newEnvironment({ ssoRequireConfirmation: true });
     const [app, other, cara] = [await strict.newClient(), await strict.newClient(), await strict.newIdentity()];
     const browser = world.browser();
@@ -395,7 +395,7 @@ describe('prompt, max_age and hints', () => {
     expect(away.statusCode).toBe(200); // the own account is no application
   });
 
-  describe('to a program that anybody on the device could be (RFC 8252 §8.6)', () => {
+  describe('a program that anything on the device could be (RFC 8252 §8.6) gets no code silently', () => {
     const local = { redirect_uri: 'http://127.0.0.1:6666/cb' };
     async function signedInTo(type: EnvironmentType, more: Partial<OAuthClient> = {}) {
       const { environmentId, applicationId, join } = await newOther(world, environment, { type });
@@ -425,7 +425,7 @@ describe('prompt, max_age and hints', () => {
       },
     );
 
-    test('they do to a site, from a client that proves itself, and where applications are developed', async () => {
+    test('a site does, and a client that authenticates, and any client in development', async () => {
       const secret = { tokenEndpointAuthMethod: 'client_secret_basic' } as const;
       const places = [
         [await signedInTo('production'), {}],
@@ -437,7 +437,7 @@ describe('prompt, max_age and hints', () => {
           expect(parametersOf(await browser.get(authorizeUrl(app, { ...to, prompt })))).toHaveProperty('code');
     });
 
-    test('by the consent of whom an application of others asks, they are asked once', async () => {
+    test('a third-party application’s person is asked once, by the consent', async () => {
       const { app, browser } = await signedInTo('production');
       await world.query('update oauth_clients set consent_required = true where id = $1', [app.id]);
       world.wait(seconds(2));
@@ -447,7 +447,7 @@ describe('prompt, max_age and hints', () => {
     });
   });
 
-  test('max_age: an older sign-in is asked for again; with prompt=none it is login_required', async () => {
+  test('max_age asks again for an older sign-in; with prompt=none it is login_required', async () => {
     const browser = await signedIn();
     expect((await browser.get(authorizeUrl(client, { max_age: '60' }))).statusCode).toBe(303);
     expect((await browser.get(authorizeUrl(client, { max_age: '0' }))).statusCode).toBe(200);
@@ -457,7 +457,7 @@ describe('prompt, max_age and hints', () => {
     expect(parametersOf(silent)).toMatchObject({ error: 'login_required' });
   });
 
-  test('id_token_hint: an expired one of the same person is fine, another person is not', async () => {
+  test('id_token_hint may be an expired one of the same person, but not another person’s', async () => {
     const browser = world.browser();
     const { id_token: hint } = await tokensFor(browser, client, ana.email);
     world.wait(hours(1));
@@ -476,7 +476,7 @@ describe('prompt, max_age and hints', () => {
     expect(parametersOf(await bobs.submit(page, { email: ana.email, password }))).toHaveProperty('code');
   });
 
-  test('id_token_hint: one whose key is gone still says who is meant, and lets nobody else go on', async () => {
+  test('id_token_hint whose key is deleted still says who is meant, and lets nobody else continue', async () => {
     const browser = world.browser();
     const { id_token: hint } = await tokensFor(browser, client, ana.email);
     const bobs = world.browser();
@@ -489,7 +489,7 @@ describe('prompt, max_age and hints', () => {
     expect((await bobs.get(authorizeUrl(client, { id_token_hint: hint }))).body).toContain('Password');
   });
 
-  test('id_token_hint: foreign keys and access tokens are refused', async () => {
+  test('id_token_hint of foreign keys and access tokens are refused', async () => {
     const { access_token: accessToken } = await tokensFor(world.browser(), client, ana.email);
     const { privateKey } = await generateKeyPair('RS256');
     const { kid } = decodeProtectedHeader(accessToken);
@@ -537,14 +537,14 @@ describe('POST', () => {
     expect(await world.query('select id from sessions')).toHaveLength(sessions.length);
   });
 
-  test('from our own page is taken', async () => {
+  test('from our own page is accepted', async () => {
     const browser = world.browser();
     const page = await browser.get(authorizeUrl(client));
     const headers = { origin: world.baseUrl, 'sec-fetch-site': 'same-origin' };
     expect((await browser.submit(page, { email: ana.email, password }, headers)).statusCode).toBe(303);
   });
 
-  test('as JSON, answered in JSON where that is asked for', async () => {
+  test('as JSON is answered in JSON if requested', async () => {
     const fields = Object.fromEntries(new URL(authorizeUrl(client), world.baseUrl).searchParams);
     const post = (payload: object) =>
       world.app.inject({ method: 'POST', url: '/oauth/authorize', payload, headers: { accept: 'application/json' } });

@@ -48,4 +48,4 @@ test.each(posts)('%s', async (url) => {
   }
 });
 
-test('there are routes to look at', () => expect(posts.length).toBeGreaterThan(25));
+test('the test finds routes to check', () => expect(posts.length).toBeGreaterThan(25));

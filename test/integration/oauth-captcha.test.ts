@@ -53,7 +53,7 @@ describe.each([
   const passes = (answer: Awaited<ReturnType<Browser['get']>>) =>
     answer.statusCode === 303 || answer.body.includes('a code is on its way');
 
-  test('has the widget, which is the one foreign source of its policy, and goes on with a solved one', async () => {
+  test('has the widget, the only foreign source of its policy, and continues with a solved one', async () => {
     const { page, answer } = await submit({ [field]: 'solved' });
     expect(page.body).toContain('class="cf-turnstile" data-sitekey="site-key"');
     const [, nonce] =
@@ -64,7 +64,7 @@ describe.each([
     expect(turnstile.asked).toEqual([{ secret: 'secret-key', response: 'solved', remoteip: '127.0.0.1' }]);
   });
 
-  test('comes again with an error when it was not solved, and nothing was looked at', async () => {
+  test('returns with an error when it was not solved, before anything is verified', async () => {
     const tokens: Record<string, string>[] = [
       {},
       { [field]: '' },
@@ -81,7 +81,7 @@ describe.each([
     expect(turnstile.asked.map(({ response }) => response)).toEqual(['made up']);
   });
 
-  test('stays closed while the service is broken, talks nonsense, looks at no token or is somebody else', async () => {
+  test('stays closed while the service is broken, answers nonsense, checks no token or is another service', async () => {
     for (const behavior of ['broken', 'garbled', 'busy', 'keyless', 'foreign'] as const) {
       turnstile.behave(behavior);
       const { answer } = await submit({ [field]: 'solved' });
@@ -91,7 +91,7 @@ describe.each([
     }
   });
 
-  test('tells a script of such an outage as of any other, and refuses nobody for it', async () => {
+  test('reports such an outage to a script like any other, and refuses nobody for it', async () => {
     turnstile.behave('broken');
     const { page } = await submit({});
     const answer = await world
@@ -101,7 +101,7 @@ describe.each([
     expect(answer.headers['retry-after']).toBe('5');
   });
 
-  test('stays closed where no keys are configured', async () => {
+  test('stays closed without configured keys', async () => {
     const keyless = await newProvider();
     const other = await keyless.newEnvironment({ loginRequireCaptcha: true, emailOtpLoginEnabled: true });
     const browser = keyless.browser();
@@ -113,7 +113,7 @@ describe.each([
     await keyless.close();
   });
 
-  test('names nobody else where no captcha is wanted, and asks nobody', async () => {
+  test('names no foreign source if no captcha is required, and asks nobody', async () => {
     const free = await world.newEnvironment({ emailOtpLoginEnabled: true });
     const { page } = await submit({ [field]: 'solved' }, await free.newClient());
     expect(page.body).not.toContain('cloudflare');
@@ -122,7 +122,7 @@ describe.each([
   });
 });
 
-test('the page that asks for a code has the widget for another code, and entering it takes none', async () => {
+test('the page that asks for a code has the widget for another code, and entering a code needs none', async () => {
   const browser = world.browser();
   const form = await browser.get(authorizeUrl(client, { method: 'code' }));
   const sent = await browser.submit(form, { email, [field]: 'solved' });
@@ -136,7 +136,7 @@ test('the page that asks for a code has the widget for another code, and enterin
   expect((await browser.submit(unsent, { code: await world.mailedCode('login') })).statusCode).toBe(303);
 });
 
-test('where a code may create the identity, the captcha of sign-ups guards it', async () => {
+test('if a code may create the identity, the captcha of sign-ups protects it', async () => {
   const open = await world.newEnvironment({
     passwordLoginEnabled: false,
     emailOtpLoginEnabled: true,
@@ -149,7 +149,7 @@ test('where a code may create the identity, the captcha of sign-ups guards it', 
   expect((await browser.submit(form, { email, [field]: 'solved' })).body).toContain('a code is on its way');
 });
 
-test('a success with the status of a refusal is one, and a redirect is an outage: the secret goes nowhere else', async () => {
+test('a success with a refusal’s status is a success, and a redirect is an outage: the secret goes nowhere else', async () => {
   const captcha = createCaptcha({ siteKey: 'site-key', secretKey: 'secret-key', verifyUrl: turnstile.url });
   const verdictOf = (behavior: Parameters<Turnstile['behave']>[0]) => {
     turnstile.behave(behavior);
@@ -161,7 +161,7 @@ test('a success with the status of a refusal is one, and a redirect is an outage
   expect(turnstile.asked).toHaveLength(3);
 });
 
-test('an operator is told of a key that Cloudflare does not know any more, by what it says', async () => {
+test('a key that Cloudflare does not know any more is logged for the operator, by what Cloudflare answers', async () => {
   const faults: string[] = [];
   const captcha = createCaptcha({
     siteKey: 'site-key',
@@ -176,7 +176,7 @@ test('an operator is told of a key that Cloudflare does not know any more, by wh
   expect(faults).toEqual(['NotVerified invalid-input-secret', 'NotVerified 429']);
 });
 
-test('a service that does not answer is given five seconds, and an operator is told', async () => {
+test('a service that does not answer is given five seconds, and this is logged for the operator', async () => {
   turnstile.behave('silent');
   const outages: unknown[] = [];
   const captcha = createCaptcha({

@@ -81,7 +81,7 @@ const send = (client_assertion: string, more: Record<string, string> = {}) =>
 /** `invalid_grant` means that the client was authenticated. */
 const errorOf = async (token: string, more?: Record<string, string>) => (await send(token, more)).json().error;
 
-test('an assertion redeems a code, with the issuer or an endpoint that takes it as its audience', async () => {
+test('an assertion redeems a code, with the issuer or an endpoint that accepts it as its audience', async () => {
   const ana = await environment.newIdentity();
   const endpoints = ['token', 'introspect', 'revoke'].map((name) => `${world.baseUrl}/oauth/${name}`);
   for (const aud of [world.baseUrl, ...endpoints, [world.baseUrl], [world.baseUrl, ...endpoints]]) {
@@ -92,7 +92,7 @@ test('an assertion redeems a code, with the issuer or an endpoint that takes it 
   }
 });
 
-test('an assertion counts once, also in parallel, and is remembered for a minute past its exp', async () => {
+test('an assertion works once, also in parallel, and is remembered for a minute past its exp', async () => {
   const exp = Math.floor(world.now().getTime() / 1000) + 300;
   const one = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
   const once = await assertion(one, { exp });
@@ -105,7 +105,7 @@ test('an assertion counts once, also in parallel, and is remembered for a minute
   expect(used).toEqual([{ until: new Date((exp + 60) * 1000) }]);
 });
 
-test('an assertion is good for an hour at most, of a client whose clock is up to a minute from ours, and once then too', async () => {
+test('an assertion is valid for an hour at most, for a client whose clock is off by up to a minute, and works once then too', async () => {
   const patient = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
   const of = (ahead: number) => {
     const at = Math.floor(world.now().getTime() / 1000) + ahead;
@@ -121,7 +121,7 @@ test('an assertion is good for an hour at most, of a client whose clock is up to
   expect(await errorOf(await assertion(patient, { exp: at + 3675 }))).toBe('invalid_client');
 });
 
-test('assertions that are not right are refused', async () => {
+test('invalid assertions are refused', async () => {
   const at = Math.floor(world.now().getTime() / 1000);
   const { privateKey: foreign } = await generateKeyPair('ES256');
   const other = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
@@ -158,7 +158,7 @@ test('assertions that are not right are refused', async () => {
   expect(await errorOf(await assertion(client), { client_id: client.clientId })).toBe('invalid_grant');
 });
 
-test('keys behind a jwks_uri are fetched, kept, and read again for a new key', async () => {
+test('keys behind a jwks_uri are fetched, cached, and fetched again for a new key', async () => {
   served = jwks;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri: `${base}/jwks` });
   fetches = 0;
@@ -194,7 +194,7 @@ test.each([
   world.wait(minutes(6));
 });
 
-test('many who ask at once make one call, and so do those who ask again where it failed a moment ago', async () => {
+test('many simultaneous requests cause one call, and so do repetitions right after a failed one', async () => {
   const jwksUri = `${base}/jwks?${uuidv4()}`;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
   const flood = () => Promise.all(Array.from({ length: 20 }, async () => errorOf(await assertion(remote))));
@@ -217,7 +217,7 @@ test('many who ask at once make one call, and so do those who ask again where it
 test.each([
   ['nobody there', 'http://127.0.0.1:1/jwks'],
   ['no answer', null],
-])('a jwks_uri with %s says nothing against the client, which may ask again', async (_name, uri) => {
+])('a jwks_uri with %s does not condemn the client, which may try again', async (_name, uri) => {
   served = 'nothing';
   const jwksUri = uri ?? `${base}/jwks?${uuidv4()}`;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
@@ -237,7 +237,7 @@ test.each([
   expect([elsewhere.statusCode, elsewhere.json().error.code]).toEqual([503, 'service.unavailable']);
 });
 
-test('keys that were read count on for a day where they cannot be read again, which is tried now and then', async () => {
+test('fetched keys stay valid for a day while they cannot be fetched again, which is tried now and then', async () => {
   const jwksUri = `${base}/jwks?${uuidv4()}`;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
   served = jwks;
@@ -265,7 +265,7 @@ test('keys that were read count on for a day where they cannot be read again, wh
   }
 });
 
-test('nobody whom known keys can serve waits for a site that has failed: it is read again beside them', async () => {
+test('a client with known keys never waits for a site that has failed: it is fetched again in the background', async () => {
   const jwksUri = `${base}/jwks?${uuidv4()}`;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
   served = jwks;
@@ -300,7 +300,7 @@ test.each([
   expect(await asked).toBe('invalid_client');
 });
 
-test('without an operator’s leave nothing but public addresses over https is called', async () => {
+test('without the operator’s permission only public addresses over https are called', async () => {
   const outbound = createOutbound();
   const port = (server.address() as AddressInfo).port;
   const before = fetches;

@@ -88,7 +88,7 @@ describe('the question', () => {
     expect(german.body).toContain('Erlauben');
   });
 
-  test('is not put to a browser that keeps no cookies, which is told so and asked to sign in no second time', async () => {
+  test('is not shown to a browser without cookies, which is told so and not asked to sign in again', async () => {
     const { pathname, search } = locationOf(await browser.submit(await open(), { email: ana.email, password }));
     const told = await world.browser().get(pathname + search);
     expect([told.statusCode, isQuestion(told)]).toEqual([400, false]);
@@ -102,7 +102,7 @@ describe('the question', () => {
     expect([late.statusCode, locationOf(late).pathname]).toEqual([303, '/oauth/authorize']);
   });
 
-  test('allowed, it leads back with a code, is written down, told of, and not asked again', async () => {
+  test('leads back with a code if allowed, is recorded with an event, and not asked again', async () => {
     const back = await answer(await asked({ scope: 'openid email' }), 'allow');
     expect(Object.fromEntries(back)).toMatchObject({
       state: 'the state',
@@ -125,14 +125,14 @@ describe('the question', () => {
     expect(locationOf(signedIn).searchParams.get('code')).not.toBeNull();
   });
 
-  test('denied, the client is told, and nothing is kept', async () => {
+  test('if denied, leads back with an error, and nothing is kept', async () => {
     const back = await answer(await asked(), 'deny');
     expect(Object.fromEntries(back)).toMatchObject({ error: 'access_denied', state: 'the state', iss: world.baseUrl });
     expect([await codes(), await rows(), await events('identity.consent_given')]).toEqual([0, [], []]);
     expect(isQuestion(await open())).toBe(true);
   });
 
-  test('comes for what is new, adds to what is there, and comes again by prompt=consent', async () => {
+  test('is asked for new scopes, which it adds to the earlier ones, and again with prompt=consent', async () => {
     await codeOf(await asked({ scope: 'openid' }));
     const more = await open({ scope: 'openid profile' });
     expect(isQuestion(more)).toBe(true);
@@ -145,7 +145,7 @@ describe('the question', () => {
     expect(await events('identity.consent_given')).toHaveLength(3);
   });
 
-  test('cannot come with prompt=none, and the client is told which is missing', async () => {
+  test('cannot be asked with prompt=none, and the client gets an error', async () => {
     const errorOf = async () =>
       locationOf(await browser.get(authorizeUrl(client, { prompt: 'none' }))).searchParams.get('error');
     expect(await errorOf()).toBe('login_required');
@@ -157,7 +157,7 @@ describe('the question', () => {
     expect(await errorOf()).toBeNull();
   });
 
-  test('is not for applications of the Account’s own, nor for the person’s own account', async () => {
+  test('is not asked for the Account’s own applications, nor for the person’s own account', async () => {
     const own = await environment.newClient();
     const back = await browser.submit(await open({ prompt: 'consent' }, own), { email: ana.email, password });
     expect(locationOf(back).searchParams.get('code')).not.toBeNull();
@@ -167,7 +167,7 @@ describe('the question', () => {
     expect(account.body).toContain('Your account');
   });
 
-  test('shows and keeps what the client may be given, also where that grows while it is read', async () => {
+  test('shows and records what the client may be granted, even if that grows while it is read', async () => {
     await world.query(`update oauth_clients set scopes = '{openid}' where id = $1`, [client.id]);
     const page = await asked({ scope: 'openid email' });
     expect(page.body).not.toContain('Your email address');
@@ -178,8 +178,8 @@ describe('the question', () => {
   });
 });
 
-describe('nobody goes past it', () => {
-  test('without a session, or with one that is not what the request asks for', async () => {
+describe('nobody gets past the question', () => {
+  test('without a session, or with another one than the request requires', async () => {
     const fields = { choice: 'allow', session: '0190b0a0-0000-7000-8000-000000000000' };
     const url = (more: Record<string, string> = {}) => `/oauth/consent${authorizeUrl(client, more).slice(16)}`;
     for (const stranger of [await browser.get(url()), await browser.post(url(), fields)])
@@ -207,7 +207,7 @@ describe('nobody goes past it', () => {
     expect([await codes(), await rows()]).toEqual([0, []]);
   });
 
-  test('while more is asked of the sign-in than when the question came', async () => {
+  test('while the sign-in has to be stronger than when the question was shown', async () => {
     const page = await asked();
     await world.query(
       `update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 0 where environment_id = $1`,
@@ -223,7 +223,7 @@ describe('nobody goes past it', () => {
     expect([await codes(), await rows()]).toEqual([0, []]);
   });
 
-  test('after a second factor that was put off, which is not offered once more', async () => {
+  test('after a postponed second factor, which is not offered again', async () => {
     const place = await world.newEnvironment({ mfaPolicy: 'required' });
     const ben = await place.newIdentity();
     const partner = await place.newClient({ consentRequired: true });
@@ -256,11 +256,11 @@ describe('nobody goes past it', () => {
   });
 });
 
-describe('taken back', () => {
+describe('a withdrawn consent', () => {
   const account = () => openAccount(browser, `/oauth/account?client_id=${client.clientId}`, ana);
   const takeBack = async () => send(browser, await account(), 'applications', { revoke: client.id });
 
-  test('in the account, where it stands with what it was for, it is gone with all that it gave', async () => {
+  test('is withdrawn in the account, which shows its scopes, and ends with all that it granted', async () => {
     const given = (await redeem(world.app, client, await tokens({ scope: 'openid email' }))).json();
     expect((await userinfo(world.app, given.access_token)).json()).toMatchObject({ email: ana.email });
     expect((await account()).body).toContain('Your email address');
@@ -282,7 +282,7 @@ describe('taken back', () => {
     expect(isQuestion(await open())).toBe(true);
   });
 
-  test('it is shown and ends where nothing was given by it yet, and a code from before is worth nothing', async () => {
+  test('is shown and can end even if it has granted nothing yet, and an earlier code is void', async () => {
     const used = await tokens();
     expect(hidden(await account(), 'session')).not.toBe('');
     expect((await takeBack()).statusCode).toBe(303);
@@ -293,7 +293,7 @@ describe('taken back', () => {
     ]);
   });
 
-  test('its tokens are for userinfo and for nobody’s account', async () => {
+  test('has tokens for userinfo and for no account', async () => {
     const { access_token: token } = (await redeem(world.app, client, await tokens())).json();
     const headers = { authorization: `Bearer ${token}` };
     const me = await world.app.inject({ url: '/v1/identity/auth/me', headers });
@@ -302,7 +302,7 @@ describe('taken back', () => {
     expect((await userinfo(world.app, token)).statusCode).toBe(200);
   });
 
-  test('withdrawing a consent does not sign the person out', async () => {
+  test('does not sign the person out', async () => {
     const { refresh_token: token } = (await redeem(world.app, client, await tokens())).json();
     const payload = { client_id: client.clientId, refresh_token: token };
     const signOut = () => world.app.inject({ method: 'POST', url: '/v1/identity/auth/logout', payload });
@@ -316,18 +316,18 @@ describe('taken back', () => {
   });
 });
 
-test('somebody else can sign in where the question would be asked of whoever is signed in', async () => {
+test('another person can sign in where the signed-in person would be asked', async () => {
   const page = await asked();
   const [, other = ''] = /<a href="([^"]+)">Use another account</.exec(page.body) ?? [];
   const anew = await browser.get(other.replaceAll('&amp;', '&').replaceAll('&#38;', '&'));
   expect(anew.body).toContain('name="password"');
 });
 
-describe('to which organizations somebody belongs', () => {
+describe('a person’s organizations', () => {
   const errorOf = async (more: Record<string, string>) =>
     locationOf(await browser.get(authorizeUrl(client, { prompt: 'none', ...more }))).searchParams.get('error');
 
-  test('is asked for with the scope that they are asked about, or not at all', async () => {
+  test('are asked for with the scope that is about them, or not at all', async () => {
     const mine = await newOrganization(world, environment, { members: [ana] });
     await codeOf(await asked({ scope: 'openid' }));
     for (const scope of ['openid', 'email', undefined]) {
@@ -347,7 +347,7 @@ describe('to which organizations somebody belongs', () => {
     expect(code.searchParams.get('code')).toBeTruthy();
   });
 
-  test('is told by no answer before they have allowed it, and by the tokens after', async () => {
+  test('are in no answer before the consent, and in the tokens after', async () => {
     const [mine, other] = [
       await newOrganization(world, environment, { members: [ana] }),
       await newOrganization(world, environment),
@@ -373,7 +373,7 @@ describe('to which organizations somebody belongs', () => {
       expect(decodeJwt(token)).not.toHaveProperty('organization_id');
   });
 
-  test('is told the same where they deny it and where they do not belong to it', async () => {
+  test('get the same answer if they deny it and if they are no member', async () => {
     const scope = 'openid org';
     const [mine, other] = [
       await newOrganization(world, environment, { members: [ana] }),
@@ -387,7 +387,7 @@ describe('to which organizations somebody belongs', () => {
   });
 });
 
-describe('a program that anybody could be (RFC 8252 §8.6)', () => {
+describe('a program that anything could be (RFC 8252 §8.6)', () => {
   const redirects = ['http://127.0.0.1:6666/cb', 'com.partner.app:/cb', 'http://localhost:4000/cb'];
   const registered = ['http://127.0.0.1/cb', 'com.partner.app:/cb', 'http://localhost:4000/cb', redirectUri];
 
@@ -405,7 +405,7 @@ describe('a program that anybody could be (RFC 8252 §8.6)', () => {
     expect(isQuestion(await asked({ redirect_uri: redirects[1], prompt: 'login' }))).toBe(true);
   });
 
-  test('is none where the answer goes to a site, or where the client proves itself', async () => {
+  test('does not include an answer to a site, or a client that authenticates', async () => {
     client = await environment.newClient({ consentRequired: true, redirectUris: registered });
     await codeOf(await asked());
     const site = await browser.get(authorizeUrl(client, { prompt: 'none' }));

@@ -51,7 +51,7 @@ test('members are listed with their roles, searched, sorted and read', async () 
   expect(outcomeOf(await owner('GET', '/members?sort_by=password_hash'))).toBe('400 validation.failed');
 });
 
-test('other roles count from the next request, and are told', async () => {
+test('other roles apply from the next request, with an event', async () => {
   const member = await newMember(api, account, 'viewer');
   expect(outcomeOf(await member.call('PATCH', '', { name: 'x' }))).toBe('403 account.capability_required');
   const since = await databaseTime(api);
@@ -85,7 +85,7 @@ test('a removed member has no access from the next request on; the session and o
   ]);
 });
 
-test('any member leaves by themselves, whatever their roles, and is told of as one who was removed', async () => {
+test('any member can leave, whatever their roles, with the event of a removal', async () => {
   const other = await newAccount(api);
   const member = await newMember(api, account, 'viewer');
   const elsewhere = await newMember(api, other, 'viewer', member);
@@ -108,7 +108,7 @@ describe('the last Owner', () => {
     return found[0]?.id as string;
   };
 
-  test('is neither removed nor demoted, not even to an Owner within limits', async () => {
+  test('cannot be removed or demoted, not even to an Owner within limits', async () => {
     const id = await membershipOf(account.userId);
     const limits = { application_ids: [account.scope.applicationId] };
     const answers = [
@@ -127,7 +127,7 @@ describe('the last Owner', () => {
     expect(outcomeOf(await give(owner, id, role('admin')))).toBe('200');
   });
 
-  test('stays when two Owners remove or demote each other at once', async () => {
+  test('stays if two Owners remove or demote each other at once', async () => {
     for (let round = 0; round < 5; round++) {
       const both = [await newMember(api, account, 'owner'), await newMember(api, account, 'owner')] as const;
       await rowsOf(api, 'delete from memberships where account_id = $1 and id <> all($2::uuid[])', [
@@ -162,13 +162,13 @@ describe('the last Owner', () => {
   });
 });
 
-describe('nobody gives more than they hold', () => {
+describe('nobody assigns more than they hold', () => {
   const custom = async (capabilities: string[]) => {
     const name = `role ${randomBytes(4).toString('hex')}`;
     return (await owner('POST', '/administrator-roles', { name, capabilities })).json().data.id as string;
   };
 
-  test('only Owners make, change and remove Owners', async () => {
+  test('only Owners create, change and remove Owners', async () => {
     const admin = await newMember(api, account, 'admin');
     const target = await newMember(api, account, 'viewer');
     const limits = { application_ids: [account.scope.applicationId] };
@@ -196,7 +196,7 @@ describe('nobody gives more than they hold', () => {
     expect(outcomeOf(await give(owner, target.membershipId, role('owner')))).toBe('200');
   });
 
-  test('a role with a capability that the giver lacks is refused; what the member has already may stay', async () => {
+  test('a role with a capability that the caller lacks is refused; the member’s present roles may stay', async () => {
     const head = await newMember(api, account, { roleId: await custom(['members.manage', 'members.view']) });
     const target = await newMember(api, account, 'developer');
     const small = await custom(['members.view']);
@@ -212,7 +212,7 @@ describe('nobody gives more than they hold', () => {
     );
   });
 
-  test('within limits what counts is what the giver holds there', async () => {
+  test('within limits, what the caller holds there matters', async () => {
     const { applicationId } = account.scope;
     const second = (await owner('POST', '/applications', { name: 'Second' })).json().data.id as string;
     const staff = await custom(['members.manage', 'members.view']);
@@ -232,7 +232,7 @@ describe('nobody gives more than they hold', () => {
     expect(outcomes).toEqual(['200', '200', ...Array(3).fill('403 administrator_role.cannot_grant')]);
   });
 
-  test('what the giver holds at a node counts there and below, and neither above nor beside', async () => {
+  test('what the caller holds at a node applies there and below, and neither above nor beside', async () => {
     const calls = callsWith(api, await account.as('owner'), account.portalPath(''));
     const top = (await newNode(calls, 'Top', null)).id;
     const mine = (await newNode(calls, 'Mine', top)).id;
@@ -248,7 +248,7 @@ describe('nobody gives more than they hold', () => {
     expect(outcomes).toEqual(['200', '200', ...Array(3).fill('403 administrator_role.cannot_grant')]);
   });
 
-  test('whoever loses the right while their request waits has lost it', async () => {
+  test('a caller who loses the capability while their request waits is refused', async () => {
     for (let round = 0; round < 5; round++) {
       const second = await newMember(api, account, 'owner');
       const target = await newMember(api, account, 'viewer');
@@ -270,8 +270,8 @@ describe('nobody gives more than they hold', () => {
   });
 });
 
-describe('who and what is refused', () => {
-  test('a stranger, a neighbour, too few rights, and what is not there', async () => {
+describe('refusals', () => {
+  test('a stranger, a neighbour, a missing capability, and a missing object', async () => {
     const member = await newMember(api, account, 'viewer');
     const developer = await newMember(api, account, 'developer');
     const neighbour = await newAccount(api);
@@ -293,7 +293,7 @@ describe('who and what is refused', () => {
     expect(await ask(trespasser, id)).toEqual(Array(4).fill('404 account.not_found'));
   });
 
-  test('a 404 comes before what is wrong with the request; roles and limits have to be of the account', async () => {
+  test('a 404 comes before validation errors; roles and limits have to belong to the account', async () => {
     const { membershipId: id } = await newMember(api, account, 'viewer');
     const neighbour = await newAccount(api);
     const theirs = await rolesByKey(callsOf(api, neighbour.accountSlug, await neighbour.as('owner')));

@@ -48,7 +48,7 @@ const heldBy = async (calls: Calls, identityId: string) => {
   return items.map(({ node_name }: { node_name: string }) => node_name).sort();
 };
 
-test('roles at nodes are given and taken at the nodes and below, one by one and in bulk, and nowhere else', async () => {
+test('roles are assigned and removed at the caller’s nodes and below, one by one and in bulk, and nowhere else', async () => {
   const calls = await limited();
   const ben = await holder(nodes.mine, nodes.beside);
   expect(outcomeOf(await give(calls, ben, nodes.below))).toBe('201');
@@ -85,7 +85,7 @@ test('roles at nodes are given and taken at the nodes and below, one by one and 
   expect(await heldBy(owner, ben)).toEqual(['Beside']);
 });
 
-test('roles at nodes are given to those who belong there; everybody else is like nobody', async () => {
+test('roles are assigned to people who belong to the caller’s nodes; all others look unknown', async () => {
   const acme = (await owner('POST', '/organizations', { name: 'Acme' })).json().data.id;
   const calls = await limited('developer', acme);
   const [lena, ben, up] = [await holder(), await holder(nodes.beside), await holder(nodes.top)];
@@ -106,7 +106,7 @@ test('roles at nodes are given to those who belong there; everybody else is like
   }
 });
 
-test('roles at nodes are given to anybody by whoever reads all people of the environment anyway', async () => {
+test('a caller who reads all people of the environment anyway assigns roles to anybody', async () => {
   const inAccount = callsOf(api, account.accountSlug, await account.as('owner'));
   const roles = await rolesByKey(inAccount);
   const member = await newMember(api, account, 'support');
@@ -124,7 +124,7 @@ test('roles at nodes are given to anybody by whoever reads all people of the env
   expect(await heldBy(calls, ben)).toEqual(['Mine']);
 });
 
-test('roles at nodes are read with what they allow, and with the holders of that part alone', async () => {
+test('roles are shown with their permissions, and with the holders in the caller’s part alone', async () => {
   await holder(nodes.below);
   await holder(nodes.beside);
   await holder((await rootOf(owner)).id);
@@ -146,7 +146,7 @@ test('roles at nodes are read with what they allow, and with the holders of that
   expect(outcomeOf(await support('GET', '/roles'))).toBe('403 account.capability_required');
 });
 
-test('an organization’s manager is told of holders in what they manage, and of no others', async () => {
+test('an organization’s manager sees holders in what they manage, and no others', async () => {
   const acme = (await owner('POST', '/organizations', { name: 'Acme' })).json().data.id;
   await holder(acme);
   await holder(nodes.beside);

@@ -39,7 +39,7 @@ const below = async (role: 'developer' | 'viewer' | 'admin' | 'support', ...ids:
 };
 const namesIn = (items: { name: string }[]) => items.map(({ name }) => name).sort();
 
-test('an administrator reads a node with what they may do there, and needs the capabilities', async () => {
+test('an administrator reads a node with their permissions there, and needs the capabilities', async () => {
   const path = `/nodes/${nodes.mine.id}`;
   const read = await owner('GET', path);
   expect([read.statusCode, read.headers.etag]).toEqual([200, '"1"']);
@@ -70,7 +70,7 @@ test('an administrator reads a node with what they may do there, and needs the c
   expect(outcomeOf(await callsWith(api, {}, account.portalPath(''))('GET', path))).toBe('401');
 });
 
-test('move: stale is 409 with the node as it is, and a move is an audit row', async () => {
+test('a stale move is 409 with the node’s current state, and a move is an audit row', async () => {
   const path = `/nodes/${nodes.mine.id}/move`;
   const moved = await owner('POST', path, { parent_node_id: nodes.away.id }, '"1"');
   expect(moved.json().data).toMatchObject({ parent_node_id: nodes.away.id, version: 2 });
@@ -88,7 +88,7 @@ test('move: stale is 409 with the node as it is, and a move is an audit row', as
 });
 
 describe('an administrator of some nodes', () => {
-  test('sees these and what is below them, and what leads there as being on the way', async () => {
+  test('sees these and what is below them, and the nodes above as the way to them', async () => {
     const { call, outcome } = await below('developer', nodes.mine.id);
     const read = async (node: TestNode) => (await call('GET', `/nodes/${node.id}`)).json().data;
     expect(await read(nodes.mine)).toMatchObject({ access_state: 'accessible', can_access: true, can_manage: true });
@@ -132,7 +132,7 @@ describe('an administrator of some nodes', () => {
     expect(await outcome('GET', `/nodes/${nodes.top.id}/subtree`)).toBe('403 account.capability_required');
   });
 
-  test('changes these and what is below them, and nothing on the way or elsewhere', async () => {
+  test('changes these and what is below them, and nothing above or elsewhere', async () => {
     const { outcome } = await below('developer', nodes.mine.id);
     const create = (parent_node_id: string | null) =>
       outcome('POST', '/nodes', { parent_node_id, node_type: 'unit', name: 'New' });
@@ -192,7 +192,7 @@ describe('an administrator of some nodes', () => {
     expect((await portal('GET', `${app}/me/state`)).json().data).toEqual({ environment_slug: 'development' });
   });
 
-  test('reads who holds roles at these nodes where a role lets them', async () => {
+  test('sees who holds roles at these nodes if a role allows it', async () => {
     const person = await newIdentity(api, account, [['viewer', nodes.below.id]]);
     const { call } = await below('support', nodes.mine.id);
     const { items } = (await call('GET', `/nodes/${nodes.below.id}/identities`)).json();
@@ -201,7 +201,7 @@ describe('an administrator of some nodes', () => {
     expect(outcomeOf(await call('GET', `/nodes/${nodes.top.id}/identities`))).toBe('403 account.capability_required');
   });
 
-  test('with another role elsewhere may there what that one allows, and no more', async () => {
+  test('with another role elsewhere may do there what that one allows, and no more', async () => {
     const roles = await rolesByKey(members);
     const member = await limitedTo('developer', nodes.mine.id);
     const given = [
@@ -226,7 +226,7 @@ describe('limits to nodes', () => {
   const limitsOf = async (membershipId: string) =>
     (await members('GET', `/members/${membershipId}`)).json().data.roles[0].limits;
 
-  test('name nodes of the account, and forget those that are deleted', async () => {
+  test('name nodes of the account, and lose those that are deleted', async () => {
     const roles = await rolesByKey(members);
     const member = await newMember(api, account, 'viewer');
     const limit = (node_ids: string[]) =>
@@ -259,7 +259,7 @@ describe('limits to nodes', () => {
     expect(await outcome('GET', `/nodes/${nodes.below.id}`)).toBe('200');
   });
 
-  test('give whoever moves a node nothing at it that they do not have there', async () => {
+  test('give a caller who moves a node nothing at it that they do not have there', async () => {
     const capabilities = ['env_structure.view', 'env_structure.manage'];
     const { data } = (await members('POST', '/administrator-roles', { name: 'Structure', capabilities })).json();
     const { developer } = await rolesByKey(members);

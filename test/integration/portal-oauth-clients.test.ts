@@ -25,7 +25,7 @@ const hashOf = async (id: string) =>
   (await rowsOf<{ hash: Buffer | null }>(api, 'select secret_hash as hash from oauth_clients where id = $1', [id]))[0]
     ?.hash;
 
-test('who proves itself by a secret gets one, by either method, and nobody else', async () => {
+test('a client that authenticates by a secret gets one, for either method, and no other does', async () => {
   for (const method of ['client_secret_basic', 'client_secret_post']) {
     const { id, client_secret, has_client_secret } = await create({ token_endpoint_auth_method: method });
     expect([client_secret, has_client_secret]).toEqual([expect.stringMatching(/^[\w-]{43}$/), true]);
@@ -36,7 +36,7 @@ test('who proves itself by a secret gets one, by either method, and nobody else'
   expect(outcomeOf(await call('POST', `${path}/${spa.id}/rotate-secret`))).toBe('400 oauth_client.has_no_secret');
 });
 
-test('a secret stays while it is used, ends with the last method that uses one, and is given anew', async () => {
+test('a secret stays while it is used, ends with the last method that uses one, and is then created anew', async () => {
   const { id } = await create();
   const before = await hashOf(id);
   await change(id, { token_endpoint_auth_method: 'client_secret_post', name: 'Web 2' });
@@ -52,7 +52,7 @@ test('a secret stays while it is used, ends with the last method that uses one, 
   expect((await call('GET', `${path}/${id}`)).json().data).toEqual(shown);
 });
 
-test('keys of which none can be used are refused at creation and where they are changed', async () => {
+test('keys of which none can be used are refused at creation and at a change', async () => {
   const keyed = (key: object) => ({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key] } });
   const usable = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
   const { id, name, redirect_uris } = await create(keyed(usable));
@@ -63,7 +63,7 @@ test('keys of which none can be used are refused at creation and where they are 
   expect((await call('GET', `${path}/${id}`)).json().data.jwks.keys).toEqual([usable]);
 });
 
-test('a new secret counts at once, on a process that remembers the client, and the old one ends with it', async () => {
+test('a new secret works at once, also on a process that has cached the client, and the old one ends', async () => {
   const { id, client_id, client_secret } = await create();
   const introspect = async (secret: string) => {
     const authorization = `Basic ${Buffer.from(`${client_id}:${secret}`).toString('base64')}`;
@@ -86,7 +86,7 @@ test('a new secret counts at once, on a process that remembers the client, and t
   expect(await introspect(next)).toBe(401);
 });
 
-test('a change is written, told of once, and what is asked for as it is changes nothing', async () => {
+test('a change is recorded once, and a request for the present values changes nothing', async () => {
   const made = await create();
   const since = await databaseTime(api);
   const changed = await change(made.id, { name: 'Shop', require_pkce: true });
@@ -102,7 +102,7 @@ test('a change is written, told of once, and what is asked for as it is changes 
   );
 });
 
-test('a client may say where it begins a sign-in by itself: a page of the web, and nothing else', async () => {
+test('a client may have a page that starts sign-ins itself: a web page, and nothing else', async () => {
   expect((await create()).initiate_login_uri).toBeNull();
   const made = await create({ initiate_login_uri: 'https://app.example/login' });
   expect(made.initiate_login_uri).toBe('https://app.example/login');
@@ -124,7 +124,7 @@ test('a client may say where it begins a sign-in by itself: a page of the web, a
   expect((await change(made.id, { initiate_login_uri: null })).initiate_login_uri).toBeNull();
 });
 
-test('a client may be given all scopes, or those that are listed', async () => {
+test('a client may be granted all scopes, or those that are listed', async () => {
   const all = ['openid', 'profile', 'email', 'org', 'permissions'];
   expect((await create()).scopes).toEqual(all);
   const made = await create({ scopes: ['email', 'openid'] });
@@ -140,7 +140,7 @@ test('a client may be given all scopes, or those that are listed', async () => {
     expect(outcomeOf(await call('PATCH', `${path}/${made.id}`, { scopes }))).toBe('400 validation.failed');
 });
 
-test('a client of the Account’s own asks nobody, and one of others is marked', async () => {
+test('the Account’s own client asks for no consent, and a third-party one is marked', async () => {
   expect((await create()).consent_required).toBe(false);
   const partner = await create({ consent_required: true });
   expect(partner.consent_required).toBe(true);
@@ -151,7 +151,7 @@ test('a client of the Account’s own asks nobody, and one of others is marked',
   expect(event).toMatchObject({ metadata: { changed: ['consent_required'] } });
 });
 
-test('an environment that requires PKCE refuses clients without it, and those that are there need it too', async () => {
+test('an environment that requires PKCE refuses clients without it, and existing ones need it too', async () => {
   const older = await create({ require_pkce: false });
   const asks = async () => {
     api.clock.now = new Date(api.clock.now.getTime() + 2_000); // a process caches a client for at most a second
@@ -200,7 +200,7 @@ test('a deleted client is gone, and the others stay', async () => {
   expect((await call('GET', path)).json().items.map(({ id }: { id: string }) => id)).toEqual([shop.id]);
 });
 
-test('the list has a search and both orders, and finds one by what it identifies itself with', async () => {
+test('the list has a search and both orders, and finds a client by its client_id', async () => {
   for (const name of ['Beta', 'Alpha', 'Gamma 100%']) await create({ name });
   const names = async (query: string) =>
     (await call('GET', `${path}?${query}`)).json().items.map(({ name }: { name: string }) => name);

@@ -161,7 +161,7 @@ test('an invite and its mail are listed with what they wait for and what can be 
   expect(answer.body).not.toContain(email);
 });
 
-test('an invite itself says the same of its process', async () => {
+test('an invite itself shows the same about its process', async () => {
   const { id } = await anInvite();
   const [listed] = await itemsOf('?kind=invite');
   const { state, next_wake_up, verbs } = listed as Record<string, unknown>;
@@ -172,7 +172,7 @@ test('an invite itself says the same of its process', async () => {
   expect(revoked.json().data.process).toEqual({ id, state: 'revoked', next_wake_up: null, verbs: [] });
 });
 
-test('so do an invite of an end user, the claim of a domain and the delivery of a webhook, and what is left of them', async () => {
+test('an end user’s invite, a domain claim and a webhook delivery do so too, and their remains', async () => {
   const environment = callsWith(api, await account.as('owner'), account.portalPath(''));
   const invite = (await environment('POST', '/identity-invites', { email: `${randomUUID()}@example.com` })).json().data;
   const claim = (await owner('POST', '/sso/domains', { domain: `${randomUUID()}.example` })).json().data;
@@ -207,7 +207,7 @@ test('so do an invite of an end user, the claim of a domain and the delivery of 
   }
 });
 
-test('a delivery is not sent again to who takes nothing, nor to who is gone', async () => {
+test('a delivery is not sent again to a disabled subscription, nor to a deleted one', async () => {
   const environment = callsWith(api, await account.as('owner'), account.portalPath(''));
   const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
   const { id: hookId } = (await environment('POST', '/webhooks', hook)).json().data;
@@ -222,7 +222,7 @@ test('a delivery is not sent again to who takes nothing, nor to who is gone', as
   expect(await retry()).toBe('404 webhook.not_found');
 });
 
-test('the list is filtered by kind, state, subject, age and whether it goes on, and is paged', async () => {
+test('the list is filtered by kind, state, subject, age and whether it runs, and is paged', async () => {
   const { id } = await anInvite();
   const failed = await anEmail({
     status: 'failed',
@@ -315,12 +315,12 @@ test.each(['999999d', '9999999h', '999999999m'])('no process is older than %s', 
   expect(await itemsOf(`?older_than=${age}`)).toEqual([]);
 });
 
-test('registrations, and mails that are about a person alone, belong to no account', async () => {
+test('registrations, and mails about a person alone, belong to no account', async () => {
   await anEmail({ accountId: null, template: 'password-reset' });
   expect(await itemsOf()).toEqual([]);
 });
 
-test('a process is read while Temporal is away, within two seconds or so', async () => {
+test('a process is read while Temporal is away, within about two seconds', async () => {
   const { id } = await anInvite();
   const asked = Date.now();
   const answer = await ownerAway('GET', `/processes/${id}`);
@@ -328,13 +328,13 @@ test('a process is read while Temporal is away, within two seconds or so', async
   expect(answer.json().data).toMatchObject({ id, state: 'pending', temporal: null, temporal_state: 'unavailable' });
 });
 
-test('a process is cancelled while Temporal is away, which its answer says', async () => {
+test('a process is cancelled while Temporal is away, and the answer says so', async () => {
   const { id } = await anInvite();
   const answer = await ownerAway('POST', `/processes/${id}/cancel`, { reason: 'sent to the wrong person' });
   expect(answer.json().data).toMatchObject({ id, state: 'revoked', workflow_end: 'temporal_unavailable' });
 });
 
-test('a cancelled invite is revoked as the Temporal UI does it, with the reason in the audit log', async () => {
+test('a cancelled invite is revoked as by the Temporal UI, with the reason in the audit log', async () => {
   const { id } = await anInvite();
   const answer = await support.call('POST', `/processes/${id}/cancel`, { reason: ' sent to the wrong person ' });
   expect(outcomeOf(answer)).toBe('200');
@@ -373,7 +373,7 @@ test('a cancelled invite is revoked as the Temporal UI does it, with the reason 
   );
 });
 
-test('cancelled by two at once: one does it', async () => {
+test('two simultaneous cancels cancel once', async () => {
   const { id } = await anInvite();
   const both = await Promise.all([1, 2].map(() => owner('POST', `/processes/${id}/cancel`, { reason: 'stop' })));
   expect(both.map(outcomeOf).sort()).toEqual(['200', '409 process.not_running']);
@@ -401,7 +401,7 @@ test.each([
   expect((await itemsOf('?kind=invite'))[0]).toMatchObject({ state: 'pending' });
 });
 
-test('a mail is cancelled, and a failed one is delivered anew', async () => {
+test('a mail is cancelled, and a failed one is sent again', async () => {
   const pending = await anEmail();
   const cancelled = await owner('POST', `/processes/${pending}/cancel`, { reason: 'outdated' });
   expect(cancelled.json().data).toMatchObject({
@@ -433,7 +433,7 @@ test('a mail is cancelled, and a failed one is delivered anew', async () => {
   expect(await audited(failed)).toMatchObject([{ action: 'process.retried', metadata: { kind: 'email' } }]);
 });
 
-test('an invite is sent again and extended, by whoever may give what it gives', async () => {
+test('an invite is resent and extended by a caller who may assign what it offers', async () => {
   const { id, expires_at: before } = await anInvite();
   const until = new Date(api.clock.now.getTime() + 20 * 24 * hour).toISOString();
   const extended = await owner('POST', `/processes/${id}/extend`, { until });
@@ -479,7 +479,7 @@ test.each([
   expect((await itemsOf('?kind=invite'))[0]).toMatchObject({ deadline: before });
 });
 
-test('an expired invite can be sent again, and nothing else', async () => {
+test('an expired invite can be resent, and nothing else', async () => {
   const { id } = await anInvite();
   await rowsOf(api, `update administrator_invites set expires_at = expires_at - interval '8 days' where id = $1`, [id]);
   expect((await itemsOf('?state=expired'))[0]).toMatchObject({
@@ -496,7 +496,7 @@ test('an expired invite can be sent again, and nothing else', async () => {
   expect(await outcome('resend')).toBe('200');
 });
 
-test('a kind refuses the verbs that it does not have', async () => {
+test('a kind refuses verbs that it does not have', async () => {
   const [{ id }, mail] = [await anInvite(), await anEmail()];
   const refused = '409 process.verb_not_supported';
   expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe(refused);
@@ -504,7 +504,7 @@ test('a kind refuses the verbs that it does not have', async () => {
   expect(outcomeOf(await owner('POST', `/processes/${mail}/extend`, { expires_in: '1d' }))).toBe(refused);
 });
 
-test('the reminders of a grace period are stopped and taken up again; its deadline stays', async () => {
+test('the reminders of a grace are stopped and resumed; its deadline stays', async () => {
   const { id, identityId } = await aGrace();
   const [listed] = await itemsOf('?kind=mfa_grace');
   expect(listed).toMatchObject({
@@ -528,7 +528,7 @@ test('the reminders of a grace period are stopped and taken up again; its deadli
   ]);
 });
 
-test('the events of a role assignment are stopped and taken up again; its window stays', async () => {
+test('the events of a role assignment are stopped and resumed; its window stays', async () => {
   const { items } = (
     await api.app.inject({ url: account.portalPath('/roles'), headers: await account.as('owner') })
   ).json();
@@ -612,7 +612,7 @@ describe('an erasure', () => {
       )
     )[0];
 
-  test('is cancelled with what is left, and goes on with a retry', async () => {
+  test('is cancelled with what is left, and continues after a retry', async () => {
     const { id } = await halted();
     expect(await rowsOf(api, 'select rest from erasures where id = $1', [id])).toMatchObject([
       { rest: { identity: true } },
@@ -621,7 +621,7 @@ describe('an erasure', () => {
     expect((await outbox(id)).at(-1)).toMatchObject({ process: 'identityErasure', input: { erasureId: id } });
   });
 
-  test('that was cancelled, and may not have heard of it, is not taken up while Temporal does not answer', async () => {
+  test('that was cancelled, perhaps without Temporal’s knowledge, is not resumed while Temporal does not answer', async () => {
     const { id, identityId } = await halted();
     const removed = () => ownerAway('DELETE', `/identities/${identityId}`);
     for (const ask of [removed, () => ownerAway('POST', `/processes/${id}/retry`)]) {
@@ -633,7 +633,7 @@ describe('an erasure', () => {
     expect(await stands(identityId)).toMatchObject({ status: 'running' });
   });
 
-  test('that was cancelled does not take up somebody who was let in again', async () => {
+  test('that was cancelled cannot continue for a person who was let in again', async () => {
     const { id, identityId } = await halted();
     const activated = await api.app.inject({
       method: 'POST',
@@ -645,7 +645,7 @@ describe('an erasure', () => {
     expect(await stands(identityId)).toEqual({ status: 'cancelled', is_active: true });
   });
 
-  test('nor somebody who is added again, whatever became of that, or at this moment', async () => {
+  test('nor for a person who is added again, whatever happened then, or at this moment', async () => {
     const joined = `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
       values (gen_random_uuid(), $1, $2, $3, $4, $5)`;
     for (const isActive of [true, false]) {
@@ -664,7 +664,7 @@ describe('an erasure', () => {
   });
 });
 
-test('strangers, those without the capability, and other accounts', async () => {
+test('processes are hidden from strangers, callers without the capability, and other accounts', async () => {
   const [{ id }, mail] = [await anInvite(), await anEmail()];
   const stranger = callsOf(api, account.accountSlug, {});
   const viewer = await newMember(api, account, 'viewer');

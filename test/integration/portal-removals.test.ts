@@ -96,7 +96,7 @@ const countsIn = async (environmentId: string) =>
     )
   )[0];
 
-test('whoever is left in nothing else is erased, however long its process takes; and is in production no more', async () => {
+test('a person who is left in nothing else is erased, however long the process takes; and is not in production any more', async () => {
   const people = account.portalPath('/identities').slice(`/portal/v1/accounts/${account.accountSlug}`.length);
   const inProduction = people.replace('development', 'production');
   const email = `${randomUUID()}@people.example`;
@@ -113,7 +113,7 @@ test('whoever is left in nothing else is erased, however long its process takes;
   expect(await query('select status from erasures where identity_id = $1', [id])).toEqual([{ status: 'running' }]);
 });
 
-test('with the answer it is gone for everybody, whatever its process has still to delete', async () => {
+test('an environment is gone for everybody with the answer, whatever its process still has to delete', async () => {
   const key = await account.apiKey();
   const { environmentId, accountId } = account.scope;
   await inhabit(5);
@@ -151,7 +151,7 @@ test('with the answer it is gone for everybody, whatever its process has still t
   expect(outcomeOf(await owner('GET', `${environment}/identities`))).toBe('200');
 });
 
-test('an environment is deleted batch by batch, and the processes that waited in it are told', async () => {
+test('an environment is deleted batch by batch, and its waiting processes are told', async () => {
   const { environmentId, accountId } = account.scope;
   const people = await inhabit(7);
   const elsewhere = `${application}/environments/production`;
@@ -208,7 +208,7 @@ test('an environment is deleted batch by batch, and the processes that waited in
   expect(await query(events, [accountId])).toEqual([{ metadata: { identities_deleted: 6 }, actor_id: account.userId }]);
 });
 
-test('an operator can halt it, which opens nothing again, and have it go on', async () => {
+test('an operator can halt a removal, which reopens nothing, and resume it', async () => {
   const { environmentId, accountId } = account.scope;
   await inhabit(4);
   await deleted();
@@ -238,7 +238,7 @@ test('an operator can halt it, which opens nothing again, and have it go on', as
   ]);
 });
 
-test('an application goes with the last of its environments, whichever that is', async () => {
+test('an application is deleted with its last environment, whichever that is', async () => {
   const { accountId, applicationId } = account.scope;
   await owner('DELETE', `${environment}?confirm=development`);
   const first = await removalOf(account.scope.environmentId);
@@ -263,7 +263,7 @@ test('two removals that end at once leave no application behind', async () => {
   expect(await query('select from applications where id = $1', [applicationId])).toEqual([]);
 });
 
-describe('an application that is deleted at the moment at which the last of its environments comes to its end', () => {
+describe('an application that is deleted while its last environment’s removal ends', () => {
   const there = () => query('select from applications where id = $1', [account.scope.applicationId]);
   const inTime = (tx: EntityManager) => ({ db: dbWithin(tx), now: () => new Date() });
 
@@ -281,7 +281,7 @@ describe('an application that is deleted at the moment at which the last of its 
     return last!.id;
   }
 
-  test('goes with who is deleting it, where the environment was first', async () => {
+  test('is deleted by its deletion, if the environment was first', async () => {
     const last = await lastOne();
     const removed = await comingUpon(
       api.database,
@@ -292,7 +292,7 @@ describe('an application that is deleted at the moment at which the last of its 
     expect(await there()).toEqual([]);
   });
 
-  test('goes with the environment, where that was last', async () => {
+  test('is deleted with the environment, if that was last', async () => {
     const last = await lastOne();
     const completed = await comingUpon(
       api.database,
@@ -304,7 +304,7 @@ describe('an application that is deleted at the moment at which the last of its 
   });
 });
 
-test('what its processes have to tell somebody once it has ended is not sent, and is no outage', async () => {
+test('mails of an environment’s processes after its end are not sent, and are no outage', async () => {
   const { environmentId, accountId } = account.scope;
   const [who] = await inhabit(1);
   await deleted();
@@ -367,7 +367,7 @@ const inBatches = [
   ...['role_assignments', 'role_permissions', 'sso_domains', 'sso_requests', 'sso_tests', 'webhook_deliveries'],
 ];
 
-test('of every table that belongs to an environment somebody has thought how it goes', async () => {
+test('every table that belongs to an environment has a rule for its deletion', async () => {
   const tables = await query<{ name: string }>(
     `select conrelid::regclass::text as name from pg_constraint
      where contype = 'f' and confrelid = 'environments'::regclass order by 1`,

@@ -72,14 +72,14 @@ describe('an account that requires a second factor', () => {
     expect(ok(await require(owner, false)).require_mfa).toBe(false);
   });
 
-  test('an administrator who manages the account and is no Owner does not switch it', async () => {
+  test('cannot be changed back by an administrator who manages the account and is no Owner', async () => {
     const { account, owner } = await requiring();
     const keeper = await newKeeper(account, owner);
     expect(refusalOf(await keeper.call('PATCH', '', { require_mfa: false }))).toEqual([403, 'account.owner_required']);
     ok(await keeper.call('PATCH', '', { name: 'Another name', require_mfa: true }));
   });
 
-  test.each([true, false])('nor switches it back while an Owner makes it %s', async (wanted) => {
+  test.each([true, false])('nor by one while an Owner makes it %s', async (wanted) => {
     const { account, owner } = await requiring();
     const keeper = await newKeeper(account, owner);
     if (wanted) ok(await owner.call('PATCH', '', { require_mfa: false }));
@@ -96,7 +96,7 @@ describe('an account that requires a second factor', () => {
     });
   });
 
-  test('refuses everything in it to whoever has none, until they enroll with the same token', async () => {
+  test('refuses everything to a person without a factor, until they enroll one with the same token', async () => {
     const { account } = await requiring();
     const mia = await newMember(api, account, 'admin');
     const refused = [403, 'mfa.enrollment_required'];
@@ -111,7 +111,7 @@ describe('an account that requires a second factor', () => {
     ok(await mia.call('GET', '/me'));
   });
 
-  test('refuses a session without one to whoever has one', async () => {
+  test('refuses a session without the second factor to a person who has one', async () => {
     const { account } = await requiring();
     const mia = await newMember(api, account, 'viewer');
     await enroll(mia);
@@ -119,7 +119,7 @@ describe('an account that requires a second factor', () => {
     expect(refusalOf(await mia.call('GET', '/me'))).toEqual([403, 'mfa.challenge_required']);
   });
 
-  test('is 404 to strangers, and asks nothing for another account of the same person', async () => {
+  test('is 404 to strangers, and requires nothing in another account of the same person', async () => {
     const { account } = await requiring();
     const other = await newAccount(api);
     const mia = await newMember(api, account, 'admin');
@@ -144,7 +144,7 @@ describe('an account that requires a second factor', () => {
     expect((await ownRoute('DELETE', `/mfa/factors/${second}`, mia)).statusCode).toBe(204);
   });
 
-  test('says of each administrator whether they have one', async () => {
+  test('shows for each administrator whether they have one', async () => {
     const { account, owner } = await requiring();
     const mia = await newMember(api, account, 'viewer');
     const { items } = (await owner.call('GET', '/members')).json();
@@ -160,7 +160,7 @@ describe('a reset of the factors of a member', () => {
   const reset = (by: TestMember, of: Pick<TestMember, 'membershipId'>) =>
     by.call('POST', `/members/${of.membershipId}/mfa/reset`);
 
-  test('takes them away, ends the sessions and tells the person', async () => {
+  test('removes them, ends the sessions and mails the person', async () => {
     const { account, owner } = await requiring();
     const mia = await newMember(api, account, 'admin');
     await enroll(mia);
@@ -188,7 +188,7 @@ describe('a reset of the factors of a member', () => {
     expect(mails.map(({ subjectId }) => subjectId)).toContain(event?.id);
   });
 
-  test('is for who manages members; of an Owner only for another Owner, and never for oneself', async () => {
+  test('is for callers who manage members; an Owner’s is for another Owner, and never for oneself', async () => {
     const account = await newAccount(api);
     const [owner, second, admin, viewer] = [
       await newMember(api, account, 'owner'),
@@ -213,7 +213,7 @@ describe('a reset of the factors of a member', () => {
     ok(await reset(second, owner));
   });
 
-  test('leaves those of somebody who administers another account too, and of no other account at all', async () => {
+  test('leaves those of a person who administers another account too, and those of other accounts', async () => {
     const [account, other] = [await newAccount(api), await newAccount(api)];
     const [owner, mia] = [await newMember(api, account, 'owner'), await newMember(api, account, 'admin')];
     const elsewhere = await newMember(api, other, 'viewer', mia);
@@ -223,7 +223,7 @@ describe('a reset of the factors of a member', () => {
     expect(refusalOf(await reset(owner, elsewhere))).toEqual([404, 'member.not_found']);
   });
 
-  test('is made by those who operate the service, where nobody else may', async () => {
+  test('is done by the service’s operators, if nobody else may', async () => {
     const [account, other] = [await newAccount(api), await newAccount(api)];
     const mia = await newMember(api, account, 'owner');
     await newMember(api, other, 'viewer', mia);

@@ -61,7 +61,7 @@ describe('a retry is answered like the first time although', () => {
     expect(outcomeOf(await leaver.call('GET', '/me'))).toBe('404 account.not_found');
   });
 
-  test('the caller has given up the right', async () => {
+  test('the caller has given up the capability', async () => {
     const roles = await rolesByKey(owner);
     const member = await newMember(api, account, 'admin');
     const change = { roles: [{ role_id: roles.viewer, limits: null }] };
@@ -73,7 +73,7 @@ describe('a retry is answered like the first time although', () => {
     expect(await denials()).toBe(before + 1);
   });
 
-  test('the caller has taken the right out of their role', async () => {
+  test('the caller has removed the capability from their role', async () => {
     const role = { name: 'Clerk', description: '', capabilities: ['members.view', 'members.manage'] };
     const { id: roleId } = (await owner('POST', '/administrator-roles', role)).json().data;
     const clerk = await newMember(api, account, { roleId });
@@ -85,14 +85,14 @@ describe('a retry is answered like the first time although', () => {
   });
 });
 
-describe('nobody else learns anything by a key', () => {
+describe('a key reveals nothing to', () => {
   let change: { slug: string };
   beforeEach(async () => {
     change = { slug: `${account.accountSlug}-new` };
     expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('200');
   });
 
-  test('not another owner of the account, a neighbour or a stranger', async () => {
+  test('another owner of the account, a neighbour or a stranger', async () => {
     const { call: colleague } = await newMember(api, account, 'owner');
     const neighbour = callsOf(api, account.accountSlug, await (await newAccount(api)).as('owner'));
     for (const call of [colleague, neighbour]) {
@@ -101,7 +101,7 @@ describe('nobody else learns anything by a key', () => {
     expect(outcomeOf(await callsOf(api, account.accountSlug, {})('PATCH', '', change, key))).toBe('401');
   });
 
-  test('not the same caller with another request, key or method, or a day later', async () => {
+  test('the same caller with another request, key or method, or a day later', async () => {
     for (const [method, body, headers] of [
       ['PATCH', { slug: 'another' }, key],
       ['PATCH', { ...change, name: 'x' }, key],
@@ -117,13 +117,13 @@ describe('nobody else learns anything by a key', () => {
     expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
   });
 
-  test('not a session that has ended', async () => {
+  test('a session that has ended', async () => {
     await rowsOf(api, 'update user_sessions set revoked_at = now()');
     expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('401');
   });
 });
 
-test('an answer with a secret is not repeated to whoever has left', async () => {
+test('a caller who has left does not get an answer with a secret again', async () => {
   const { call, membershipId } = await newMember(api, account, 'admin');
   const client = { name: 'Web', client_type: 'confidential', redirect_uris: ['https://app.example/callback'] };
   const path = `${app}/environments/development/oauth-clients`;
@@ -134,7 +134,7 @@ test('an answer with a secret is not repeated to whoever has left', async () => 
   expect(outcomeOf(await call('POST', path, client, key))).toBe('404 account.not_found');
 });
 
-test('a retry while the first request still runs is told to come again, and a lost one frees its key', async () => {
+test('a retry while the first request still runs gets a “try again”, and a lost one frees its key', async () => {
   const change = { slug: `${account.accountSlug}-new` };
   expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('200');
   const credential = `platform_admin/${account.userId}`;
@@ -151,7 +151,7 @@ test('a retry while the first request still runs is told to come again, and a lo
   expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
 });
 
-test('what was done by a request whose answer a crash has lost is not done twice, and the retry is told what it was', async () => {
+test('a request whose answer a crash has lost is not carried out twice, and the retry learns what it did', async () => {
   const client = { name: 'Web', client_type: 'public', redirect_uris: ['https://app.example/callback'] };
   const create = () => owner('POST', `${app}/environments/development/oauth-clients`, client, key);
   /** @param id SQL for the id of the request whose answer is lost; $3 is who sent this one */
@@ -180,7 +180,7 @@ test('what was done by a request whose answer a crash has lost is not done twice
   expect(outcomeOf(await create())).toBe('201');
 });
 
-test('a request that is asked to come again later may, with the same key', async () => {
+test('a request that is told to try again later can do so with the same key', async () => {
   const limited = await startApi({ RATE_LIMITS: 'on' }, undefined, api.database);
   const call = callsOf(limited, account.accountSlug, await account.as('owner'));
   const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
@@ -197,7 +197,7 @@ test('a request that is asked to come again later may, with the same key', async
   await limited.stop();
 });
 
-test('of twenty alike at once each gets the one answer or is told to come again', async () => {
+test('each of twenty equal requests at once gets the one answer or a “try again”', async () => {
   const change = { slug: `${account.accountSlug}-new` };
   const send = () => owner('PATCH', '', change, key);
   const counts = outcomesOf(await Promise.all(Array.from({ length: 20 }, send)));

@@ -36,7 +36,7 @@ const counts = (permissions_created: number, skipped_permissions: number, roles_
   data: { permissions_created, skipped_permissions, roles_updated },
 });
 
-test('permissions are registered and put into roles, with an event for each and one for all', async () => {
+test('permissions are registered and added to roles, with an event for each and one for all', async () => {
   const role = await newRole('Accountant', ['identity.view']);
   const other = await newRole('Reader', ['identity.view']);
   const since = await databaseTime(api);
@@ -82,7 +82,7 @@ test('permissions are registered and put into roles, with an event for each and 
   ]);
 });
 
-test('what is there already is skipped and stays as it is; asking again adds nothing and says nothing', async () => {
+test('existing ones are skipped and unchanged; a repetition adds nothing and records nothing', async () => {
   const role = await newRole('Accountant');
   await call('POST', '/permissions', { key: 'billing:invoice.read', name: 'Read invoices', category: 'Money' });
   const grants = [{ role_id: role.id.toUpperCase(), permission_keys: ['billing:invoice.read'] }];
@@ -97,7 +97,7 @@ test('what is there already is skipped and stays as it is; asking again adds not
   expect(items).toMatchObject([{ name: 'Read invoices', category: 'Money', version: 1 }]);
 });
 
-test('without roles permissions are made and bound to nothing; with nothing at all nothing happens', async () => {
+test('without roles permissions are created and added to none; an empty request does nothing', async () => {
   expect((await add([invoice])).json()).toEqual(counts(2, 0, 0));
   expect(
     await rowsOf(
@@ -109,7 +109,7 @@ test('without roles permissions are made and bound to nothing; with nothing at a
   expect((await add([])).json()).toEqual(counts(0, 0, 0));
 });
 
-test('what is only registered, or only put into roles, is told too, and each role tells what it got', async () => {
+test("what is only registered, or only added to roles, has events too, and each role's lists what it got", async () => {
   const [reader, writer] = [await newRole('Reader'), await newRole('Writer')];
   const since = await databaseTime(api);
   await add([invoice]);
@@ -131,12 +131,12 @@ test('what is only registered, or only put into roles, is told too, and each rol
   );
 });
 
-test('a thousand go at once; one of the service that is there is skipped like any other', async () => {
+test('a thousand are possible at once; an existing permission of the service is skipped like any other', async () => {
   const many = { name: 'many', actions: Array.from({ length: 999 }, (_, i) => `a${i}`) };
   expect((await add([many, { name: 'svc:organization', actions: ['manage'] }])).json()).toEqual(counts(999, 1, 0));
 });
 
-test('a role that is not of the environment is 404, one of the system 409, an unknown permission 400, and nothing is made', async () => {
+test('a role outside the environment is 404, a system role 409, an unknown permission 400, and nothing is created', async () => {
   const role = await newRole('Accountant');
   const neighbour = await newAccount(api);
   const headers = await neighbour.as('owner');
@@ -194,7 +194,7 @@ test.each([
   expect(await registered()).toEqual([]);
 });
 
-test('only who manages permissions may, in an environment of theirs', async () => {
+test('only callers who manage permissions may do it, in an environment of theirs', async () => {
   expect(outcomeOf(await add([invoice], [], { authorization: '' }))).toMatch(/^401/);
   expect(outcomeOf(await add([invoice], [], await account.as('viewer')))).toBe('403 account.capability_required');
   const { headers } = await newMember(api, await newAccount(api), 'owner');
@@ -210,7 +210,7 @@ test('a retry with its Idempotency-Key gets the first answer', async () => {
   expect([again.statusCode, again.json()]).toEqual([201, first.json()]);
 });
 
-test('in parallel, each permission and each mapping is made once, in whatever order they are named', async () => {
+test('in parallel, each permission and each mapping is created once, in whatever order they are named', async () => {
   const roles = [await newRole('A'), await newRole('B')];
   const since = await databaseTime(api);
   const names = ['a', 'b', 'c', 'd'];
@@ -232,7 +232,7 @@ test('in parallel, each permission and each mapping is made once, in whatever or
   expect(actions.filter((action) => action === 'resource_permissions.added')).toHaveLength(1);
 });
 
-test('while permissions are removed and roles deleted, it is done or refused, and nothing breaks', async () => {
+test('while permissions are removed and roles deleted, a setup succeeds or is refused, and nothing breaks', async () => {
   for (let round = 0; round < 4; round++) {
     const role = await newRole(`Role ${round}`);
     await add([invoice]);
@@ -256,7 +256,7 @@ test('while permissions are removed and roles deleted, it is done or refused, an
   }
 });
 
-test('a permission that is deleted at any moment of its registration was there before, or is made anew', async () => {
+test('a permission that is deleted at any moment of its registration existed before, or is created anew', async () => {
   const setUp = async (name: string) => {
     await add([{ name, actions: ['open'] }]);
     const role = await newRole(`Porter of ${name}`);

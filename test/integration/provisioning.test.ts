@@ -16,7 +16,7 @@ afterAll(() => database.close());
 const select = (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values);
 const linkInvalid = { code: 'registration.link_invalid' };
 
-test('a confirmed registration has everything that an Account needs', async () => {
+test('a confirmed registration creates everything that an Account needs', async () => {
   const { id, request } = await services.park({ accountName: 'Größe & Söhne', applicationName: 'Shop' });
   const { userId, accountId, applicationId } = await services.registrations.provision(id);
 
@@ -62,7 +62,7 @@ test('a confirmed registration has everything that an Account needs', async () =
   );
 });
 
-test('what happened is recorded as the doing of the person behind the link', async () => {
+test('the events name the person behind the link as the actor', async () => {
   const { id } = await services.park();
   const { userId, accountId } = await services.registrations.provision(id);
   const events = await select('select * from events where account_id = $1 order by created_at', accountId);
@@ -85,7 +85,7 @@ test('what happened is recorded as the doing of the person behind the link', asy
   expect(registration).toMatchObject({ status: 'confirmed', email: null, password_hash: null, first_name: null });
 });
 
-test('twenty confirmations at once make one Account, and all answer it', async () => {
+test('twenty confirmations at once create one Account, and all return it', async () => {
   const { id, request } = await services.park();
   const all = await Promise.all(Array.from({ length: 20 }, () => services.registrations.provision(id)));
   expect(new Set(all.map((made) => JSON.stringify(made))).size).toBe(1);
@@ -109,7 +109,7 @@ test('of several registrations of one address the first confirmed wins, the rest
   }
 });
 
-test('two links of one address confirmed at once: one of them wins', async () => {
+test('one of two simultaneously confirmed links of one address wins', async () => {
   for (let round = 0; round < 5; round++) {
     const one = await services.park();
     const two = await services.park({ email: one.request.email });
@@ -128,7 +128,7 @@ test('an address that became a User meanwhile keeps its own password and gets no
   expect(row).toEqual({ status: 'discarded', ended_reason: 'address_has_a_user', email: null });
 });
 
-test('Accounts of one name get different slugs; a slug that was asked for is refused when taken', async () => {
+test('Accounts of one name get different slugs; a requested slug is refused when taken', async () => {
   const now = new Date();
   const user = aUser(`${uuidv7()}@example.com`);
   await database.db.transaction('system', (tx) => tx.insert(User, user));
@@ -143,7 +143,7 @@ test('Accounts of one name get different slugs; a slug that was asked for is ref
   await expect(provision('twins')).rejects.toMatchObject({ code: 'account.slug_taken' });
 });
 
-test('letters that are not of a to z give those that people write instead', () => {
+test('letters outside a to z are replaced by their usual transcription', () => {
   const names = ['Łódź', 'Ørsted & Sønner', 'Straße', 'Þór Ægir', 'IŞIK', 'Œuvre', 'Café 日本', 'ℌaus'];
   expect(names.map((name) => slugFrom(name, 'account'))).toEqual([
     'lodz',
@@ -157,7 +157,7 @@ test('letters that are not of a to z give those that people write instead', () =
   ]);
 });
 
-test('every name gives a slug of the contract', () => {
+test('every name leads to a slug that the contract allows', () => {
   const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
   for (const name of [
     'A',

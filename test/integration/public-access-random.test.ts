@@ -573,7 +573,7 @@ async function compareFeed({ key, model, root }: World): Promise<void> {
   expect(entriesOf(copy.held)).toEqual(entriesOf(held));
 }
 
-test('whatever becomes of a tree, its roles and those who hold them, every answer about rights is that of the contract', async () => {
+test('whatever happens to a tree, its roles and their holders, every answer about permissions is the contract’s', async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), async (steps) => {
     const world = await newWorld();
     await take(world, { kind: 'makeRole', keys: customKeys, isActive: true });

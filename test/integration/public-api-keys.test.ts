@@ -36,7 +36,7 @@ test('a rotated key has a new secret; the old one works for the overlap, and not
   expect([await use(secret), await use(rotated.secret)]).toEqual([401, 200]);
 });
 
-test('a key that could do nothing, or more than its scopes say, is not made', async () => {
+test('a key without effect, or with more than its scopes say, is refused', async () => {
   const refused = async (more: object) =>
     (await call('POST', '/api-keys', 400, { name: 'One', access_mode: 'full', ...more })).json().error.details;
   expect(await refused({ access_mode: 'scoped' })).toMatchObject([{ field: 'scopes', code: 'required' }]);
@@ -57,7 +57,7 @@ test('without an overlap the old secret stops at once; a second rotation ends th
   await call('POST', `/api-keys/${id}/rotate`, 400, { overlap_seconds: -1 });
 });
 
-test('a key that has expired gets no new secret, which would never work', async () => {
+test('an expired key gets no new secret, which would never work', async () => {
   const expiresAt = new Date(api.clock.now.getTime() + 60_000).toISOString();
   const { id, key_preview } = await newKey({ expires_at: expiresAt });
   await call('POST', `/api-keys/${id}/rotate`, 200, {});
@@ -71,7 +71,7 @@ test('a key that has expired gets no new secret, which would never work', async 
   expect([kept.key_preview, kept.key_preview === key_preview]).toEqual([before, false]);
 });
 
-test('a key that is switched off stops on every process within a second, and works again when it is switched on', async () => {
+test('a disabled key stops on every process within a second, and works again when it is enabled', async () => {
   const { id, secret } = await newKey();
   expect(await use(secret)).toBe(200);
   await call('PATCH', `/api-keys/${id}`, 200, { is_active: false });
@@ -110,7 +110,7 @@ test('an expired key is refused from that moment on, though it was read a moment
   expect(await use(secret)).toBe(401);
 });
 
-test('nobody rotates a key that may do more than they may themselves', async () => {
+test('nobody rotates a key with more permissions than their own', async () => {
   const { id } = await newKey();
   const keeper = await account.apiKey(['api_key.manage', 'api_key.view']);
   expect(codeOf(await call('POST', `/api-keys/${id}/rotate`, 403, {}, keeper))).toBe('api_key.cannot_grant');
@@ -118,7 +118,7 @@ test('nobody rotates a key that may do more than they may themselves', async () 
   await call('POST', `/api-keys/${narrow.id}/rotate`, 200, {}, keeper);
 });
 
-test('nobody switches a key on that may do more than they may themselves; off, anybody may who looks after keys', async () => {
+test('nobody enables a key with more permissions than their own; anybody who manages keys may disable it', async () => {
   const { id, secret } = await newKey();
   const narrow = await account.apiKey(['api_key.manage', 'identity.view']);
   await call('PATCH', `/api-keys/${id}`, 200, { is_active: false }, narrow);
@@ -138,7 +138,7 @@ test('an end user gives keys what their roles allow at the root, and never every
   expect(codeOf(await call('POST', '/api-keys', 403, full, admin.headers))).toBe('api_key.cannot_grant');
 });
 
-test('an end user makes no key that deals with what the application has registered, unless they hold all of it', async () => {
+test('an end user creates no key for the application’s own permissions, unless they hold all of them', async () => {
   const mine = await newAccount(api);
   const full = await mine.apiKey();
   await call('POST', '/permissions', 201, { key: 'vault.open', name: 'Open the vault' }, full);

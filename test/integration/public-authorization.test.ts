@@ -45,7 +45,7 @@ const explain = async (identity_id: string, more: object = {}) =>
     await call('POST', '/authorization/explain', 200, { identity_id, permission: 'door.open', node_id: node, ...more })
   ).json().data;
 
-test('a role counts below its node, and not above', async () => {
+test('a role applies at its node and below, and not above', async () => {
   const identity = await newIdentity();
   expect(await ask(identity)).toEqual({ allowed: false, reason: 'no_assignment' });
   await assign(identity);
@@ -56,7 +56,7 @@ test('a role counts below its node, and not above', async () => {
   expect(await ask(uuidv7())).toEqual({ allowed: false, reason: 'identity_not_found' });
 });
 
-test('answers in bulk come in the order of the checks, a thousand at once', async () => {
+test('bulk answers come in the order of the checks, a thousand at once', async () => {
   const identity = await newIdentity();
   await assign(identity);
   const checks = Array.from({ length: 1000 }, (_, i) => ({
@@ -72,7 +72,7 @@ test('answers in bulk come in the order of the checks, a thousand at once', asyn
   await call('POST', '/authorization/evaluate/bulk', 400, { checks: [] });
 });
 
-test('as_of asks about another moment: assignments count as they were, or will be', async () => {
+test('as_of asks about another moment: assignments apply as they did, or will', async () => {
   const identity = await newIdentity();
   const at = (ms: number) => new Date(api.clock.now.getTime() + ms).toISOString();
   const hour = 3_600_000;
@@ -88,7 +88,7 @@ test('as_of asks about another moment: assignments count as they were, or will b
   expect(await ask(identity, { as_of: before })).toEqual({ allowed: true, reason: 'granted' });
 });
 
-test('what is long over is read by no decision: for a month it is said that a window has ended', async () => {
+test('no decision reads what ended long ago: for a month the reason is an ended window', async () => {
   const identity = await newIdentity();
   const id = await assign(identity);
   const endedAgo = async (days: number) => {
@@ -100,7 +100,7 @@ test('what is long over is read by no decision: for a month it is said that a wi
   expect(await endedAgo(31)).toEqual(['no_assignment', 'no_assignment']);
 });
 
-test('a role counts as it is given and taken away, also by an api whose clock is ahead', async () => {
+test('a role applies as soon as it is assigned or removed, also in an api whose clock is ahead', async () => {
   const identity = await newIdentity();
   const id = await assign(identity);
   await rowsOf(api, `update role_assignments set created_at = now() + interval '10 minutes' where id = $1`, [id]);
@@ -125,7 +125,7 @@ test('explain names the deciding assignment, nearest to the node, with its path'
   expect(decision.path.map(({ name }: { name: string }) => name)).toEqual(['Development', 'House']);
 });
 
-test('a window reaches as far as a moment can be written, and explain reads all of it', async () => {
+test('a window may last as long as a timestamp allows, and explain reads all of it', async () => {
   const identity = await newIdentity();
   const path = `/identities/${identity}/role-assignments`;
   const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z'];
@@ -138,7 +138,7 @@ test('a window reaches as far as a moment can be written, and explain reads all 
   expect(decision).toMatchObject({ effective_from: first, effective_to: last });
 });
 
-test('explain names everything that stands in the way', async () => {
+test('explain names everything that prevents the permission', async () => {
   const identity = await newIdentity();
   const over = new Date(api.clock.now.getTime() + 60_000).toISOString();
   await assign(identity, { effective_to: over });
@@ -158,7 +158,7 @@ test('explain names everything that stands in the way', async () => {
   });
 });
 
-test('explain decides as evaluate does where somebody has held the permission more often than it reads', async () => {
+test('explain decides as evaluate does for a person with more assignments of the permission than it reads', async () => {
   const [held, ended] = [await newIdentity(), await newIdentity()];
   await rowsOf(
     api,
@@ -181,7 +181,7 @@ test('explain decides as evaluate does where somebody has held the permission mo
   expect(await explain(ended)).toMatchObject(await ask(ended)); // the last of them is not removed, and has ended
 });
 
-test('an inactive node closes everything below it', async () => {
+test('an inactive node denies everything below it', async () => {
   const top = await newNode('Top', null);
   const below = await newNode('Low', top);
   const identity = await newIdentity();

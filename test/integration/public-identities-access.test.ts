@@ -66,7 +66,7 @@ const mailsTo = (template: string, id: string) =>
     [template, id],
   );
 
-test('who is deactivated is out at once and stays out; activated, they sign in anew', async () => {
+test('a deactivated person is signed out at once and stays out; activated, they can sign in again', async () => {
   const { id, email } = await person();
   const { headers, refresh_token } = await signedIn(email);
   await me(200, headers);
@@ -100,7 +100,7 @@ test('a change of its state is a change of the identity, and the same state agai
   expect(await said('activate')).toBe(true);
 });
 
-test('a password that is set is the only one, ends all sessions, and is told of', async () => {
+test('a password that is set is the only one, ends all sessions, and has an event', async () => {
   const { id, email } = await person();
   const { headers } = await signedIn(email);
   const next = 'another passphrase altogether';
@@ -120,7 +120,7 @@ test('a password that is set is the only one, ends all sessions, and is told of'
   expect(unmade.json().error.code).toBe('password.context_specific');
 });
 
-test('a forced reset takes the password and all sessions, and mails a link', async () => {
+test('a forced reset removes the password and all sessions, and mails a link', async () => {
   const { id, email } = await person();
   const { headers } = await signedIn(email);
   await inPortal('POST', `/identities/${id}/password/reset`, 200);
@@ -178,7 +178,7 @@ test('sessions are listed, and ended one by one or all at once', async () => {
   await call('DELETE', path, 204);
 });
 
-test('an address is counted as verified, once', async () => {
+test('an address is marked as verified, once', async () => {
   const { id, email } = await person({ email_verified: false });
   await login(email, 403);
   const path = `/identities/${id}/email/verify`;
@@ -189,7 +189,7 @@ test('an address is counted as verified, once', async () => {
   expect(verified).toHaveLength(1);
 });
 
-test('the state of sign-ins is told', async () => {
+test('the state of sign-ins is shown', async () => {
   const { id, email } = await person();
   const path = `/identities/${id}/auth-state`;
   expect((await call('GET', path, 200)).json().data).toEqual({
@@ -206,7 +206,7 @@ test('the state of sign-ins is told', async () => {
   expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.last_login_at).toEqual(expect.any(String));
 });
 
-test('the time to enroll a factor is told as the sign-in tells it, and not once nobody requires one', async () => {
+test('the grace is shown as the sign-in shows it, and not once no policy requires a factor', async () => {
   const { id, email } = await person();
   const { id: organization } = (await call('POST', '/organizations', 201, { name: uuidv7() })).json().data;
   await call('POST', `/organizations/${organization}/members`, 201, { identity_id: id });
@@ -233,7 +233,7 @@ test('the time to enroll a factor is told as the sign-in tells it, and not once 
   expect(await told()).toEqual(none);
 });
 
-test('the providers by which somebody signs in are told, of this Environment alone', async () => {
+test('the providers by which a person signs in are shown, of this Environment alone', async () => {
   const { id } = await person();
   const owner = await account.as('owner');
   const body = (name: string) => ({
@@ -276,7 +276,7 @@ test('the providers by which somebody signs in are told, of this Environment alo
   ]);
 });
 
-test('second factors are shown without secrets, and taken away with codes and trusted devices', async () => {
+test('second factors are shown without secrets, and removed with codes and trusted devices', async () => {
   const { id } = await person();
   const { accountId, environmentId } = account.scope;
   const factor = uuidv7();
@@ -324,7 +324,7 @@ test('second factors are shown without secrets, and taken away with codes and tr
   expect(await mailsTo('security-notice', id)).toHaveLength(1);
 });
 
-test('the summary counts what there is', async () => {
+test('the summary counts what exists', async () => {
   const own = await newAccount(api);
   const headers = await own.apiKey();
   const summary = async () => (await call('GET', '/identities/summary', 200, undefined, headers)).json().data;
@@ -337,7 +337,7 @@ test('the summary counts what there is', async () => {
   expect(await summary()).toEqual({ total: 3, active: 2, inactive: 1, unverified: 1, mfa_enrolled: 0 });
 });
 
-test('applications with access are listed with what they were allowed, and their access is ended', async () => {
+test('applications with access are listed with their scopes, and their access can be ended', async () => {
   const { id, email } = await person();
   const { accountId, environmentId } = account.scope;
   const one = await signedIn(email);
@@ -377,7 +377,7 @@ test('applications with access are listed with what they were allowed, and their
   ]);
 });
 
-describe('who may', () => {
+describe('permissions', () => {
   test.each([
     ['POST', '/activate', 'manage'],
     ['POST', '/deactivate', 'manage'],
@@ -410,7 +410,7 @@ describe('who may', () => {
   });
 });
 
-describe('who may do less does not take over who may do more', () => {
+describe('a caller with fewer permissions cannot take over a person with more', () => {
   const strong = async () => {
     const { id } = await person();
     const roles = (await call('GET', '/roles?source=system&q=Administrator', 200)).json().items;
@@ -452,7 +452,7 @@ describe('who may do less does not take over who may do more', () => {
     await call('PATCH', `/identities/${id}`, 200, named, narrow);
   });
 
-  test('nor whom an invite that waits offers more: its link asks somebody who has a password for none', async () => {
+  test('nor one to whom a pending invite offers more: its link asks a person with a password for none', async () => {
     const { id, email } = await person();
     const outcomes = async (headers: Record<string, string>, path = (at: string) => `/api/v1${at}`) => {
       const answers = new Set<string>();
@@ -488,7 +488,7 @@ describe('who may do less does not take over who may do more', () => {
     expect(await outcomes(narrow)).toEqual(['200']);
   });
 
-  test('nor from another Environment, by whoever is nothing where they look after people', async () => {
+  test('nor from another Environment, by a caller without permissions where the person manages people', async () => {
     const production = { scope: account.productionScope };
     const outcomes = async (of: string, headers: Record<string, string>, path: (path: string) => string) => {
       const answers = new Set<string>();
@@ -536,7 +536,7 @@ describe('who may do less does not take over who may do more', () => {
     expect(await outcomes(ordinary, limited, portal)).toEqual(['200']);
   });
 
-  test('nor does a token alone take over its own person: that needs what changing it elsewhere needs', async () => {
+  test('nor by a token alone the caller’s own person: that needs what changing it elsewhere needs', async () => {
     await call('POST', '/roles', 201, { name: 'People', permission_keys: ['identity.view', 'identity.manage'] });
     const own = await newIdentityCaller(api, account, [{ role: 'People' }]);
     const refuse = async (headers: Record<string, string>) => {
@@ -564,7 +564,7 @@ describe('who may do less does not take over who may do more', () => {
     await call(password[0], password[1], 200, password[2], recent);
   });
 
-  test('they deal with everyone else, and who holds as much may', async () => {
+  test('they change everyone else, and so does a caller with as many permissions', async () => {
     const { id } = await person();
     const narrow = await account.apiKey(['identity.view', 'identity.manage']);
     for (const [method, path, payload] of takeOvers(id)) await call(method, path, 200, payload, narrow);
@@ -576,7 +576,7 @@ describe('who may do less does not take over who may do more', () => {
       await inPortal(method, path, 200, payload, portalAdmin);
   });
 
-  test('a help desk helps managers of organizations and who only reads, and takes over nobody who does in all of the Environment what it may not', async () => {
+  test('a help desk helps managers of organizations and people who only read, and takes over nobody with more permissions in all of the Environment', async () => {
     const outcomes = async (id: string, headers = support) => {
       const answers = new Set<string>();
       for (const [method, at, payload] of takeOvers(id)) {
@@ -623,7 +623,7 @@ describe('who may do less does not take over who may do more', () => {
   });
 });
 
-describe('what is for tests does not reach into production', () => {
+describe('a test Environment does not reach into production', () => {
   const changes = (id: string) =>
     [
       ['PATCH', `/identities/${id}`, { first_name: 'Ada' }],
@@ -642,7 +642,7 @@ describe('what is for tests does not reach into production', () => {
     return { id: made.json().data.id as string, email };
   };
 
-  test('who is in production is not changed from a development environment, by a key, an end user or a limited administrator', async () => {
+  test('a person in production is not changed from a development environment, by a key, an end user or a limited administrator', async () => {
     const { id, email } = await productive();
     const limits = { environment_ids: [account.scope.environmentId] };
     const limited = (await newMember(api, account, 'support', undefined, limits)).headers;
@@ -662,7 +662,7 @@ describe('what is for tests does not reach into production', () => {
     await call('POST', `/identities/${id}/deactivate`, 200);
   });
 
-  test('an administrator of both changes them there, production changes who is in tests, and one leaves production', async () => {
+  test('an administrator of both changes them there, production changes people of tests, and one who leaves production can be changed', async () => {
     const { id, email } = await productive();
     await call('POST', '/identities', 201, { email });
     const both = { environment_ids: [account.scope.environmentId, account.productionScope.environmentId] };
@@ -711,7 +711,7 @@ const toldOf = (id: string, sessionIds: string[]) =>
     [account.scope.environmentId, id, sessionIds],
   );
 
-test('somebody with many sessions is locked out by few statements, and each session is told of', async () => {
+test('a person with many sessions is signed out by few statements, with an event for each session', async () => {
   const { id, headers, sessionIds } = await signedInOften(1200);
   expect(await statementsOf(() => call('POST', `/identities/${id}/deactivate`, 200))).toBeLessThan(50);
   await me(401, headers);
@@ -723,7 +723,7 @@ test('somebody with many sessions is locked out by few statements, and each sess
   expect(audited.map(({ resource_id }) => resource_id).toSorted()).toEqual(sessionIds.slice(-500));
 });
 
-test('a new password of somebody with many sessions tells of them in parts, too', async () => {
+test('a new password of a person with many sessions records their ends in parts, too', async () => {
   const { id, headers, sessionIds } = await signedInOften(1200);
   await call('PUT', `/identities/${id}/password`, 200, { password: 'violet tractor nineteen' });
   await me(401, headers);

@@ -130,7 +130,7 @@ describe('creating', () => {
     expect(await total()).toBe(before + 2); // the earlier one, and the last
   });
 
-  test('who is there already exists, in whatever case; the second of an address in a request is the first', async () => {
+  test('a present member already exists, in whatever case; a repeated address in a request is the first', async () => {
     const email = address();
     const there = (await call('POST', '/identities', 201, { email, first_name: 'Ana' })).json().data.id;
     const fresh = address();
@@ -151,7 +151,7 @@ describe('creating', () => {
     expect(state.has_password).toBe(false);
   });
 
-  test('whoever the directory of the Account has joins, as they are; who is being erased does not', async () => {
+  test('a person in the Account’s directory joins unchanged; one who is being erased does not', async () => {
     const { accountId, environmentId } = account.productionScope;
     const known = address();
     const { id } = (await call('POST', '/identities', 201, { email: known, first_name: 'Ana' })).json().data;
@@ -193,7 +193,7 @@ describe('creating', () => {
     expect(told).toHaveLength(1);
   });
 
-  test('who comes back is signed in nowhere: what was under way while they were removed ends', async () => {
+  test('a person who returns is signed in nowhere: what was under way while they were removed ends', async () => {
     const { accountId, environmentId } = account.scope;
     const email = address();
     const { id } = (await call('POST', '/identities', 201, { email })).json().data;
@@ -211,7 +211,7 @@ describe('creating', () => {
     expect(await rowsOf(api, 'select from sessions where identity_id = $1 and revoked_at is null', [id])).toEqual([]);
   });
 
-  test('roles are given by the rules for giving them: the others are made all the same', async () => {
+  test('roles are assigned by the usual rules: a refused one does not prevent the others', async () => {
     const own = await newAccount(api);
     const headers = await own.apiKey();
     const role = async (name: string, ...keys: string[]) =>
@@ -240,7 +240,7 @@ describe('creating', () => {
 });
 
 describe('a request', () => {
-  test('that is malformed as a whole is refused, and so is one without the right', async () => {
+  test('that is malformed as a whole is refused, and so is one without the permission', async () => {
     const outcome = async (payload: object, headers = key) =>
       outcomeOf(await api.app.inject({ method: 'POST', url: '/api/v1/identities/bulk', headers, payload }));
     const invalid = '400 validation.failed';
@@ -261,7 +261,7 @@ describe('a request', () => {
     expect(await outcome({ identities: ['x'.repeat(7 * 1024 * 1024)] })).toBe('200');
   });
 
-  test('that is sent again with its key is answered as the first time, also many at once', async () => {
+  test('that is sent again with its key gets the first answer, also many at once', async () => {
     const before = await total();
     const identities = [{ email: address() }, { email: 'no address' }, { email: address() }];
     const headers = { ...key, 'idempotency-key': uuidv7() };
@@ -273,7 +273,7 @@ describe('a request', () => {
     expect(await total()).toBe(before + 2);
   });
 
-  test('many at once for the same people, in whatever order, make each once', async () => {
+  test('for the same people many times at once, in whatever order, creates each once', async () => {
     const before = await total();
     const identities = Array.from({ length: 40 }, () => ({ email: address(), external_id: uuidv7() }));
     const all = await Promise.all([
@@ -371,7 +371,7 @@ describe('an imported hash', () => {
     }
   };
 
-  test('lets in who knows the password and nobody else, and is replaced at that sign-in', async () => {
+  test('lets in a person with the password and nobody else, and is replaced at that sign-in', async () => {
     const hash = await bcrypt.hash(secret, 6);
     const { email, id } = await imported(hash.replace('$2b$', '$2y$'));
     expect(await hashOf(id)).toBe(hash.replace('$2b$', '$2y$'));
@@ -385,7 +385,7 @@ describe('an imported hash', () => {
     expect(new Date(changedAt).getTime()).toBeLessThanOrEqual(api.clock.now.getTime()); // this does not count as a change of password
   });
 
-  test('of each algorithm does so on the pages too, and where a fresh sign-in is asked for', async () => {
+  test('of each algorithm does so on the pages too, and where a fresh sign-in is required', async () => {
     const salt = 'c29tZXNhbHQ';
     const bare = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
     const hashes = [
@@ -404,7 +404,7 @@ describe('an imported hash', () => {
     }
   });
 
-  test('that would cost too much is refused with the limit, and its neighbours are made', async () => {
+  test('that would cost too much is refused with the limit, and the others are created', async () => {
     const of = (password_hash: string) => ({ email: address(), password_hash });
     const items = await bulk([
       of(`$argon2id$v=19$m=4194304,t=1,p=1$c29tZXNhbHQ$${'A'.repeat(43)}`),
@@ -421,7 +421,7 @@ describe('an imported hash', () => {
     });
   });
 
-  test('is taken by the bulk operation alone', async () => {
+  test('is accepted by the bulk operation alone', async () => {
     const payload = { email: address(), password_hash: await bcrypt.hash(secret, 4) };
     await call('POST', '/identities', 400, payload);
   });

@@ -69,7 +69,7 @@ const sortedBy = (field: 'created_at' | 'first_name' | 'id', order: 'asc' | 'des
   return [...of].sort((a, b) => compare(a[field], b[field]) || compare(a.id, b.id));
 };
 
-test('everybody is there once, as they are', () => {
+test('everybody is listed once, with their present data', () => {
   expect(new Set(members.map(({ id }) => id)).size).toBe(count);
   expect(members.find(({ email }) => email === 'p3@example.com')).toEqual({
     id: expect.any(String),
@@ -116,7 +116,7 @@ test.each([
   },
 );
 
-describe('a search that means too many', () => {
+describe('a search with too many results', () => {
   const found = (q: string, most: number, isActive?: boolean) =>
     readMembers(
       api.database.db,
@@ -128,21 +128,21 @@ describe('a search that means too many', () => {
       (error: DomainError) => error.options.details?.map(({ field, code }) => `${field} ${code}`).join(),
     );
 
-  test('is refused, and not cut off: whatever it is filtered by', async () => {
+  test('is refused, and not cut off, whatever its filters', async () => {
     expect(await found('example.com', count)).toBe(count);
     expect(await found('example.com', count - 1)).toBe('query.q too_broad');
     expect(await found('example.com', count - 1, false)).toBe('query.q too_broad');
     expect(await found('p10@example.com', 1, true)).toBe(0); // inactive, like every tenth
   });
 
-  test('of fewer than three letters in a row is one among many members', async () => {
+  test('with fewer than three letters in a row is one among many members', async () => {
     expect(await found('p1', count)).toBe(42);
     expect(await found('p1', count - 1)).toBe('query.q too_short');
     expect(await found('@p-', count - 1)).toBe('query.q too_short');
   });
 });
 
-test('a list with roles has the pages of the list, and of who holds a role', async () => {
+test('a list with roles has the pages of the list, and of a role’s holders', async () => {
   const { roleId, holders } = await giveRole(members.filter((_, i) => i % 3 === 0));
   for (const query of ['take=50&page=2', 'status=inactive', 'q=p1&take=7&page=3', 'sort_by=email&page=7&order=asc']) {
     const [one, other] = [await pageOf(query), await pageOf(query, '/with-roles')];

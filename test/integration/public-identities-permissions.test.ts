@@ -31,7 +31,7 @@ const locations = async (identity: string, permission: string) =>
     .json()
     .data.locations.map(({ node_id }: { node_id: string }) => node_id);
 
-test('what is held at a node comes from there and above, and from assignments in force only', async () => {
+test('permissions at a node come from there and above, and from assignments in force only', async () => {
   const top = await newNode();
   const below = await newNode(top);
   const [viewing, managing] = [
@@ -58,7 +58,7 @@ test('what is held at a node comes from there and above, and from assignments in
   });
 });
 
-test('nothing is held by whoever is inactive', async () => {
+test('an inactive person holds nothing', async () => {
   const id = await newIdentity();
   await give(id, await newRole(['hierarchy.view']), null);
   expect(await permissionsAt(id)).toEqual(['hierarchy.view']);
@@ -67,7 +67,7 @@ test('nothing is held by whoever is inactive', async () => {
   expect(await locations(id, 'hierarchy.view')).toEqual([]);
 });
 
-test('nothing is held below a node that is inactive', async () => {
+test('nothing is held below an inactive node', async () => {
   const node = await newNode();
   const id = await newIdentity();
   await give(id, await newRole(['hierarchy.view']), node);
@@ -96,7 +96,7 @@ test.each(['effective-permissions', 'permission-locations?permission=hierarchy.v
   },
 );
 
-test('a node and a permission that are not there are 404, and odd input is 400', async () => {
+test('a missing node and a missing permission are 404, and odd input is 400', async () => {
   const path = `/identities/${await newIdentity()}`;
   const node = await call('GET', `${path}/effective-permissions?node_id=${uuidv7()}`, 404);
   expect(outcomeOf(node)).toBe('404 nodes.node_not_found');

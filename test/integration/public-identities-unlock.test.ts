@@ -51,7 +51,7 @@ const events = (id: string) =>
     [id],
   );
 
-test('whom strangers have locked out is let in at once, by the Public API and the Portal', async () => {
+test('a person whom strangers have locked out is let in at once, by the Public API and the Portal', async () => {
   const support = await account.as('support');
   for (const [url, headers, actor] of [
     ['/api/v1', key, 'api_key'],
@@ -67,7 +67,7 @@ test('whom strangers have locked out is let in at once, by the Public API and th
   }
 });
 
-test('a quarter of an hour is shown as well, and ended', async () => {
+test('a lock of a quarter of an hour is shown as well, and can be ended', async () => {
   const { id, email } = await person();
   for (let i = 0; i < 10; i++) expect((await login(email, 'wrong')).statusCode).toBe(401);
   expect((await login(email, password)).statusCode).toBe(429);
@@ -77,7 +77,7 @@ test('a quarter of an hour is shown as well, and ended', async () => {
   expect((await login(email, password)).statusCode).toBe(200);
 });
 
-test('a lock is on the address: whoever has another one since is not locked, and is not said to be', async () => {
+test('a lock is on the address: a person with another one since is not locked, nor shown as locked', async () => {
   const { id, email } = await locked();
   const until = await lockOf(id);
   const moveTo = (to: string) => {
@@ -94,7 +94,7 @@ test('a lock is on the address: whoever has another one since is not locked, and
   expect((await login(email, password)).statusCode).toBe(429);
 });
 
-test('a reset of second factors forgets the wrong ones: the next are asked for at once', async () => {
+test('a reset of second factors resets the wrong codes’ count: the next ones are asked for at once', async () => {
   const { id } = await person();
   const { counted } = createMfaAttempts({ db: api.database.db, enabled: true, now: () => api.clock.now });
   for (let i = 0; i < 10; i++) await counted(id, async () => null);
@@ -102,7 +102,7 @@ test('a reset of second factors forgets the wrong ones: the next are asked for a
   expect(await counted(id, async () => null)).toBeNull();
 });
 
-test('second factors are asked for again, and every environment of theirs hears of it', async () => {
+test('second factors are asked for again, with an event in each environment of the person', async () => {
   const { id, email } = await person();
   const url = account.portalPath('/identities', 'production');
   const owner = await account.as('owner');

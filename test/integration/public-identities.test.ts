@@ -69,7 +69,7 @@ describe('reading', () => {
     expect((await call('GET', path, 200, undefined, clerk.headers)).json().data.can_manage).toBe(false);
   });
 
-  test('whom the application knows by an id of its own is found by that, and by nothing like it', async () => {
+  test('a person with an external id is found by that, and by nothing like it', async () => {
     const externalId = `crm/7 % "${uuidv7()}`;
     const ana = await create({ external_id: externalId });
     await create({ external_id: `${externalId}8` });
@@ -89,7 +89,7 @@ describe('reading', () => {
     await call('GET', '/identities?external_id=', 400);
   });
 
-  test('somebody is found by exactly their address, however it is typed, and nobody by a part of it', async () => {
+  test('a person is found by exactly their address, however it is typed, and nobody by a part of it', async () => {
     const email = address();
     const ana = await create({ email, is_active: false });
     await create({ email: `di${email}` });
@@ -109,7 +109,7 @@ describe('reading', () => {
     expect((await send(api.app, 200, { url, headers: await account.as('owner') })).json().items).toEqual([]);
   });
 
-  test('its organizations are told, by name or by when it joined, the inactive ones too, and nobody else’s', async () => {
+  test('an identity’s organizations are listed, by name or by when it joined, inactive ones too, and nobody else’s', async () => {
     const own = await newAccount(api);
     const server = await own.apiKey();
     const asked = (method: Method, path: string, status: number, payload?: object) =>
@@ -144,7 +144,7 @@ describe('reading', () => {
     await call('GET', path, 403, undefined, await own.apiKey(['webhook.view']));
   });
 
-  test('with roles: filtered by role, by none, by status and by text', async () => {
+  test('lists with roles are filtered by role, by none, by status and by text', async () => {
     const own = await newAccount(api);
     const headers = await own.apiKey();
     const get = async (query: string) =>
@@ -179,7 +179,7 @@ describe('reading', () => {
     await call('GET', '/identities/with-roles?role_id=x', 400);
   });
 
-  test('a search of 20 000 identities reads the trigrams, also for whoever is bound by row-level security', async () => {
+  test('a search of 20 000 identities uses the trigram index, also under row-level security', async () => {
     const own = await newAccount(api);
     const { accountId, environmentId } = own.scope;
     await rowsOf(
@@ -211,7 +211,7 @@ describe('reading', () => {
 });
 
 describe('creating', () => {
-  test('what is refused of the role leaves nobody behind', async () => {
+  test('a refused role leaves no identity behind', async () => {
     const before = await total();
     const email = address();
     const attempt = (body: object, headers = key) =>
@@ -228,7 +228,7 @@ describe('creating', () => {
     expect(await total()).toBe(before + 1);
   });
 
-  test('of many that are made and removed at once, each that is there is counted, once', async () => {
+  test('of many that are created and removed at once, each existing one is counted once', async () => {
     const before = await total();
     const gone = await Promise.all(Array.from({ length: 4 }, () => create()));
     const [email, externalId] = [address(), uuidv7()];
@@ -263,7 +263,7 @@ describe('creating', () => {
     expect((await call('GET', '/identities/summary', 200)).json().data.total).toBe(before + 26);
   });
 
-  test('who is not to come in yet is kept out from the beginning, and counted as such', async () => {
+  test('an inactive person is kept out from the beginning, and counted as such', async () => {
     const own = await newAccount(api);
     const server = await own.apiKey();
     const { data } = (
@@ -280,7 +280,7 @@ describe('creating', () => {
     expect((await call('GET', '/identities?status=inactive', 200, undefined, server)).json().items).toEqual([]);
   });
 
-  test('somebody of the directory joins as they are, also when asked for twice at once', async () => {
+  test('a person in the directory joins unchanged, also when requested twice at once', async () => {
     const email = address();
     const elsewhere = await api.services.identities.create(account.productionScope, {
       email,
@@ -313,7 +313,7 @@ describe('creating', () => {
 });
 
 describe('changing', () => {
-  test('fields that are sent are changed, null empties them, and the others stay', async () => {
+  test('changes the fields that are sent, null empties them, and the others stay', async () => {
     const id = await create({ first_name: 'Ana', last_name: 'Berg', external_id: uuidv7(), email_verified: true });
     const path = `/identities/${id}`;
     const changed = (await call('PATCH', path, 200, { first_name: ' Anna ', external_id: null })).json().data;
@@ -333,7 +333,7 @@ describe('changing', () => {
     await call('PATCH', path, 400, { metadata: { a: 'x'.repeat(17_000) } });
   });
 
-  test('an address out of the bounds of RFC 5321 is none, and who has one from before is read and changed otherwise', async () => {
+  test('an address beyond the limits of RFC 5321 is refused, and a person who has one from before is read and changed otherwise', async () => {
     const outOfBounds = [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, 'a@1.2.3.4'];
     const id = await create();
     for (const email of outOfBounds) {
@@ -354,7 +354,7 @@ describe('changing', () => {
     }
   });
 
-  test('another address is unverified unless said, and one that somebody has is refused', async () => {
+  test('another address is unverified unless said, and a taken one is refused', async () => {
     const [other, mine] = [address(), address()];
     await create({ email: other });
     const path = `/identities/${await create({ email: mine, email_verified: true })}`;
@@ -386,7 +386,7 @@ describe('changing', () => {
 });
 
 describe('removing', () => {
-  test('ends membership, sessions and roles at once; who is a member elsewhere stays there', async () => {
+  test('ends membership, sessions and roles at once; a member of another environment stays there', async () => {
     const ida = await newIdentityCaller(api, account, [{ role: 'Clerk' }]);
     await api.services.identities.create(account.productionScope, {
       email: ida.email,
@@ -422,7 +422,7 @@ describe('removing', () => {
     await call('GET', '/identities', 401, undefined, ida.headers);
   });
 
-  test('who has no membership left is erased, and the address is taken until then', async () => {
+  test('a person without a membership is erased, and the address is taken until then', async () => {
     const email = address();
     const id = await create({ email });
     await inPortal('DELETE', `/identities/${id}`, 204);
@@ -445,7 +445,7 @@ describe('removing', () => {
     expect([taken.headers['retry-after'], taken.json().error.details]).toEqual([undefined, undefined]);
   });
 
-  test('of parallel removals one counts, and a retry is answered alike', async () => {
+  test('one of parallel removals counts, and a retry gets the same answer', async () => {
     const id = await create();
     const before = await total();
     const remove = (headers: Record<string, string>) =>
@@ -460,7 +460,7 @@ describe('removing', () => {
   });
 });
 
-describe('who may', () => {
+describe('permissions', () => {
   const writes = [
     ['PATCH', ''],
     ['DELETE', ''],

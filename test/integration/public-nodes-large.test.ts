@@ -74,7 +74,7 @@ const ok = async (path: string, call = key) => {
   return answer.json();
 };
 
-test('a node is found by its name, whether few have it or all, and no others', async () => {
+test('a node is found by its name, whether it is rare or everywhere, and no others are', async () => {
   const numbers = Array.from({ length: each }, (_, i) => String(i + 1));
   const having = (text: string) => levels * numbers.filter((number) => number.includes(text)).length;
   const starting = (text: string) => levels * numbers.filter((number) => number.startsWith(text)).length;
@@ -134,7 +134,7 @@ const pathsWritten = () =>
     api.database.ownerUrl,
   );
 
-test('a thousand nodes are moved at the pace at which PostgreSQL writes their paths', async () => {
+test('a thousand nodes are moved as fast as PostgreSQL writes their paths', async () => {
   const away = await newNode(key, 'Away', null);
   let version = top.version;
   const move = async () => {
@@ -148,7 +148,7 @@ test('a thousand nodes are moved at the pace at which PostgreSQL writes their pa
   expect(await wrongPaths(api, account)).toEqual([]);
 });
 
-test('lists, subtrees and the tree are answered at the pace of their size', async () => {
+test('lists, subtrees and the tree take time in proportion to their size', async () => {
   const part = await newMember(api, account, 'developer', undefined, { node_ids: [top.id] });
   const limited = callsWith(api, part.headers, account.portalPath(''));
   expect((await ok('/nodes')).pagination.item_count).toBeGreaterThan(10_000);
@@ -173,7 +173,7 @@ test('lists, subtrees and the tree are answered at the pace of their size', asyn
   expect(times.tree).toBeLessThan(700 * unit);
 });
 
-test('a tree of more than 20 000 nodes is refused whole, and answered to a depth', async () => {
+test('a tree of more than 20 000 nodes is refused as a whole, and returned to a depth', async () => {
   const { accountId, applicationId, environmentId } = account.scope;
   await rowsOf(
     api,
@@ -188,7 +188,7 @@ test('a tree of more than 20 000 nodes is refused whole, and answered to a depth
   expect((await ok('/nodes/tree?depth=1')).data.id).toBe(root.id);
 });
 
-test('a tree whose metadata is longer than an answer should be is refused whole, and answered to a depth', async () => {
+test('a tree whose metadata is longer than an answer should be is refused as a whole, and returned to a depth', async () => {
   const large = await newAccount(api);
   const { accountId, applicationId, environmentId } = large.scope;
   const call = callsWith(api, await large.apiKey());

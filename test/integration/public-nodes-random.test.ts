@@ -60,7 +60,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), at: fc.nat(), cascade: fc.boolean() }) },
 );
 
-test('whatever is done to a tree, one after the other, ends as in the simplest of trees', async () => {
+test('any sequence of changes to a tree ends as in the simplest model', async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 40 }), async (steps) => {
     const { account, key, root } = await setUp();
     const { data } = (await key('GET', '/node-type-schema')).json();
@@ -124,7 +124,7 @@ test('whatever is done to a tree, one after the other, ends as in the simplest o
   await fc.assert(property, { numRuns: 12, seed: 20_261_121, interruptAfterTimeLimit: 100_000 });
 });
 
-test('many who move the same nodes at once never make a circle, and every path stays the real one', async () => {
+test('simultaneous moves of the same nodes never make a cycle, and every path stays right', async () => {
   const { account, key, root } = await setUp();
   const ids: string[] = [];
   for (let i = 0; i < 30; i++) {
@@ -160,7 +160,7 @@ test('many who move the same nodes at once never make a circle, and every path s
   expect({ nodes: count(data), organizations: 0 }).toEqual(await countersOf(api, account));
 });
 
-test('two nodes that are moved below each other at once do not both get there', async () => {
+test('of two nodes that are moved below each other at once, at most one is', async () => {
   const { account, key } = await setUp();
   for (let i = 0; i < 10; i++) {
     const [a, b] = [await newNode(key, `A${i}`, null), await newNode(key, `B${i}`, null)];
@@ -173,7 +173,7 @@ test('two nodes that are moved below each other at once do not both get there', 
   expect(await wrongPaths(api, account)).toEqual([]);
 });
 
-test('what is created below a node that is being deleted is either gone with it or refused', async () => {
+test('what is created below a node that is being deleted is deleted with it or refused', async () => {
   const { account, key } = await setUp();
   for (let i = 0; i < 8; i++) {
     const top = await newNode(key, `Top ${i}`, null);
@@ -190,7 +190,7 @@ test('what is created below a node that is being deleted is either gone with it 
   expect((await key('GET', '/nodes')).json().items).toHaveLength(1);
 });
 
-test('siblings that are made at once get slugs of their own, and one that was asked for is given once', async () => {
+test('siblings that are created at once get different slugs, and a requested slug is given once', async () => {
   const { key } = await setUp();
   const made = await Promise.all(Array.from({ length: 6 }, () => newNode(key, 'Same', null)));
   expect(new Set(made.map(({ slug }) => slug)).size).toBe(6);
@@ -199,7 +199,7 @@ test('siblings that are made at once get slugs of their own, and one that was as
   expect(outcomesOf(answers)).toEqual({ '201': 1, '409 nodes.slug_taken': 5 });
 });
 
-test('a role that is given at a node while it is deleted is told of as deleted too, or was never given', async () => {
+test('a role that is assigned at a node while it is deleted has its deletion event too, or was never assigned', async () => {
   const { account, key } = await setUp();
   const person = await newIdentity(api, account);
   const [role] = await rowsOf<{ id: string }>(

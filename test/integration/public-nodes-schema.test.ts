@@ -35,7 +35,7 @@ test('a new Environment has organizations and units', async () => {
   });
 });
 
-test('a schema is replaced by whoever has read it, and counts at once', async () => {
+test('a schema is replaced under the version that was read, and applies at once', async () => {
   const site = type('site', { description: 'A place', icon: 'pin' });
   const room = type('room', { allowed_parents: ['site'], can_be_root: false });
   const replaced = await put([site, room], 1, 2);
@@ -100,14 +100,14 @@ test('a change that existing nodes break is refused and names them, and nothing 
   expect((await key('GET', '/node-type-schema')).json().data.version).toBe(2);
 });
 
-test('no more broken nodes are named than an answer has room for', async () => {
+test('a refusal names no more broken nodes than an answer has room for', async () => {
   await put([units], 1);
   for (let i = 0; i < 23; i++) await newNode(key, `Unit ${i}`, null);
   const { details } = (await put([type('site')], 2)).json().error;
   expect(details).toHaveLength(20);
 });
 
-test('a schema that means nothing is refused, field by field', async () => {
+test('an invalid schema is refused, field by field', async () => {
   const cases: [object[], string][] = [
     [[type('root')], 'node_types[0].key'],
     [[type('a'), type('b'), type('a')], 'node_types[2].key'],
@@ -128,7 +128,7 @@ test('a schema that means nothing is refused, field by field', async () => {
     expect(outcomeOf(await put([units], 1, max_depth))).toBe('400 validation.failed');
 });
 
-test("metadata satisfies the schema of the node's type, when it is made and when it is changed", async () => {
+test("metadata satisfies the schema of the node's type, at creation and at a change", async () => {
   const metadata_schema = {
     type: 'object',
     required: ['tier'],
@@ -154,7 +154,7 @@ test("metadata satisfies the schema of the node's type, when it is made and when
   expect(outcomeOf(await key('PATCH', `/nodes/${root.id}`, { metadata: { anything: true } }, 1))).toBe('200');
 });
 
-test('nodes made while the schema changes fit the one that is there in the end', async () => {
+test('nodes created while the schema changes fit the final one', async () => {
   await put([type('site'), units], 1);
   const answers = await Promise.all([
     ...Array.from({ length: 6 }, (_, i) => key('POST', '/nodes', { node_type: 'site', name: `S${i}` })),
@@ -169,12 +169,12 @@ test('nodes made while the schema changes fit the one that is there in the end',
   expect((outcomes['201'] ?? 0) + (outcomes['400 nodes.type_unknown'] ?? 0)).toBe(12);
 });
 
-test('of two parallel replacements with one version, one wins', async () => {
+test('one of two parallel replacements with one version wins', async () => {
   const answers = await Promise.all([put([units], 1), put([units, type('site')], 1), put([type('site')], 1)]);
   expect(outcomesOf(answers)).toEqual({ '200': 1, '409 version.conflict': 2 });
 });
 
-test('it is read where any of the tree is seen, and replaced by whoever manages all of it', async () => {
+test('everybody who sees any of the tree reads it, and callers who manage all of it replace it', async () => {
   const node = await newNode(key, 'Unit', null);
   const person = callsWith(api, (await newIdentity(api, account, [['administrator', node.id]])).headers);
   expect(outcomeOf(await person('GET', '/node-type-schema'))).toBe('200');

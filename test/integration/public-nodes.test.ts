@@ -34,7 +34,7 @@ afterAll(() => api.stop());
 const namesIn = (items: { name: string }[]) => items.map(({ name }) => name).sort();
 
 describe('a node', () => {
-  test('is created where the schema lets it, and answered as it is', async () => {
+  test('is created where the schema allows it, and returned in its current state', async () => {
     const made = await key('POST', '/nodes', {
       parent_node_id: root.id,
       node_type: 'organization',
@@ -65,7 +65,7 @@ describe('a node', () => {
     expect(await countersOf(api, account)).toEqual({ nodes: 3, organizations: 2 });
   });
 
-  test('of type organization has its row among the organizations as long as it is there', async () => {
+  test('of type organization has its organization row as long as it exists', async () => {
     const made = await newNode(key, 'Acme', null, { node_type: 'organization' });
     const rows = () => rowsOf(api, 'select * from organizations where id = $1', [made.id]);
     expect(await rows()).toEqual([
@@ -89,7 +89,7 @@ describe('a node', () => {
     expect(await countersOf(api, account)).toEqual({ nodes: 1, organizations: 0 });
   });
 
-  test('is refused where the schema has no place for it', async () => {
+  test('is refused where the schema does not allow it', async () => {
     const unit = await newNode(key, 'Unit', null);
     const create = async (body: object) => outcomeOf(await key('POST', '/nodes', { name: 'x', ...body }));
     expect(await create({ node_type: 'team' })).toBe('400 nodes.type_unknown');
@@ -110,7 +110,7 @@ describe('a node', () => {
     }
   });
 
-  test('stands as deep as the schema says, and no deeper', async () => {
+  test('may be as deep as the schema says, and no deeper', async () => {
     const { data } = (await key('GET', '/node-type-schema')).json();
     const { max_depth: _, version, updated_at: __, ...rest } = data;
     expect(outcomeOf(await key('PUT', '/node-type-schema', { ...rest, max_depth: 2 }, version))).toBe('200');
@@ -127,7 +127,7 @@ describe('a node', () => {
     expect(await wrongPaths(api, account)).toEqual([]);
   });
 
-  test('is changed by whoever has read it as it is; the others are shown what it is now', async () => {
+  test('is changed under its current version; a stale change gets the current state', async () => {
     const node = await newNode(key, 'Unit', null);
     const path = `/nodes/${node.id}`;
     expect(outcomeOf(await key('PATCH', path, { name: 'x' }))).toBe('400 if_match.required');
@@ -203,7 +203,7 @@ describe('a node', () => {
     ]);
   });
 
-  test('is not moved below itself, to where its type or slug cannot be, or to nowhere', async () => {
+  test('is not moved below itself, to where its type or slug is not allowed, or to nowhere', async () => {
     const organization = await newNode(key, 'Organization', null, { node_type: 'organization' });
     const [a, taken] = [await newNode(key, 'A', null), await newNode(key, 'Taken', null)];
     const b = await newNode(key, 'B', a.id);
@@ -227,7 +227,7 @@ describe('a node', () => {
     expect((await key('GET', `/nodes/${a.id}`)).json().data.version).toBe(1);
   });
 
-  test('is moved below the root by null, as it is made there; the root, which has no parent, stays', async () => {
+  test('is moved below the root by null, as at creation; the root, which has no parent, stays', async () => {
     const a = await newNode(key, 'A', null);
     const b = await newNode(key, 'B', a.id);
     const patch = (id: string, version: number) => key('PATCH', `/nodes/${id}`, { parent_node_id: null }, version);
@@ -260,7 +260,7 @@ describe('a node', () => {
 });
 
 describe('a deletion', () => {
-  test('of what has something below it is refused, and with cascade ends all of it, with an event for each', async () => {
+  test('of a node with others below it is refused, and with cascade deletes all of it, with an event for each', async () => {
     const top = await newNode(key, 'Top', null, { node_type: 'organization' });
     const middle = await newNode(key, 'Middle', top.id, { node_type: 'organization' });
     const low = await newNode(key, 'Low', middle.id);
@@ -306,7 +306,7 @@ describe('a deletion', () => {
     ]);
   });
 
-  test('is answered again to a retry with the same key', async () => {
+  test('gives a retry with the same key the same answer', async () => {
     const node = await newNode(key, 'Unit', null);
     const headers = { ...(await account.apiKey()), 'idempotency-key': 'delete-once', 'if-match': '1' };
     const send = () => api.app.inject({ method: 'DELETE', url: `/api/v1/nodes/${node.id}`, headers });
@@ -440,8 +440,8 @@ describe('reading', () => {
   });
 });
 
-describe('who may', () => {
-  test('nobody without a credential, and no key without the scope', async () => {
+describe('permissions', () => {
+  test('nobody without a credential, and no key without the scope, has access', async () => {
     const node = await newNode(key, 'Unit', null);
     const anonymous = callsWith(api, {});
     const viewer = callsWith(api, await account.apiKey(['hierarchy.view']));
@@ -465,7 +465,7 @@ describe('who may', () => {
     expect((await viewer('GET', `/nodes/${node.id}`)).json().data.can_manage).toBe(false);
   });
 
-  test('a node of another Environment or Account is not there', async () => {
+  test('a node of another Environment or Account does not exist', async () => {
     const stranger = await newAccount(api);
     const foreign = await newNode(callsWith(api, await stranger.apiKey()), 'Foreign', null);
     const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
@@ -486,7 +486,7 @@ describe('who may', () => {
     expect(namesIn((await key('GET', '/nodes?node_type=unit')).json().items)).toEqual(['Mine']);
   });
 
-  test('moving a node takes the right at both of its parents', async () => {
+  test('moving a node requires the permission at both of its parents', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);
     const below = await newNode(key, 'Below', mine.id);
@@ -543,7 +543,7 @@ describe('who may', () => {
     expect(outcomeOf(await call('POST', `/nodes/${mine.id}/move`, { parent_node_id: before.id }, 2))).toBe('200');
   });
 
-  test('who names the parent where a node is moves nothing, and needs no right there', async () => {
+  test('a caller who names a node’s present parent moves nothing, and needs no permission there', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);
     const person = await newIdentity(api, account, [['administrator', mine.id]]);
@@ -562,7 +562,7 @@ describe('who may', () => {
     expect(outcomeOf(await call('PATCH', path, same, 3))).toBe('403 permission.required');
   });
 
-  test('and does not get around it by the version that somebody’s change is about to make', async () => {
+  test('but cannot get around that by the version that another change is about to create', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);
     const other = await newNode(key, 'Other', top.id);
@@ -586,7 +586,7 @@ describe('who may', () => {
     expect((await key('GET', `/nodes/${mine.id}`)).json().data.parent_node_id).toBe(top.id);
   });
 
-  test('an end user, at and below the nodes where they hold it', async () => {
+  test('an end user has access at and below the nodes where they hold it', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);
     const below = await newNode(key, 'Below', mine.id);

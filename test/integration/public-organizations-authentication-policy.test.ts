@@ -45,7 +45,7 @@ const setting = async (changes: object) => {
   await environmentSettings.update(account.scope, version, changes);
 };
 
-test('asks nothing at first, and is replaced as a whole under a version of its own', async () => {
+test('a policy requires nothing at first, and is replaced as a whole under its own version', async () => {
   const since = await databaseTime(api);
   const first = await key('GET', path);
   expect([first.headers.etag, first.json()]).toEqual(['"1"', { data: { ...open, version: 1 } }]);
@@ -61,7 +61,7 @@ test('asks nothing at first, and is replaced as a whole under a version of its o
   ]);
 });
 
-test('is sent back as it was read, also where the environment has narrowed since', async () => {
+test('a policy can be sent back as it was read, also if the environment allows less since', async () => {
   await setting({ sessionTtlSeconds: 36_000 });
   const kept = { ...open, session_ttl_seconds: 36_000 };
   expect(outcomeOf(await key('PUT', path, kept, 1))).toBe('200');
@@ -76,7 +76,7 @@ test('is sent back as it was read, also where the environment has narrowed since
   ]);
 });
 
-test('is replaced by one of many who read the same version; the others are shown it', async () => {
+test('a policy is replaced by one of many who read the same version; the others get the current one', async () => {
   expect(outcomeOf(await key('PUT', path, strict))).toBe('400 if_match.required');
   expect(outcomeOf(await key('PUT', path, strict, 'x'))).toBe('400 if_match.invalid');
   const answers = await Promise.all(
@@ -97,7 +97,7 @@ test.each([
   [{ session_ttl_seconds: 299 }, 'session_ttl_seconds'],
   [{ session_ttl_seconds: 43_201 }, 'session_ttl_seconds'],
   [{ version: 1 }, 'version'],
-])('is not %j', async (wrong, field) => {
+])('a policy is not %j', async (wrong, field) => {
   const answer = await key('PUT', path, { ...open, ...wrong }, 1);
   expect(outcomeOf(answer)).toBe('400 validation.failed');
   expect(answer.json().error.details[0].field).toBe(field);
@@ -106,7 +106,7 @@ test.each([
 test.each([
   ['require_sso', { ...open, require_sso: true }],
   ['sso alone', { ...open, allowed_methods: ['sso'] }],
-])('leaves nothing but a provider (%s) once there is one that is active, and stays so without it', async (_, only) => {
+])('a policy may leave only a provider (%s) if one is active, and stays so without it', async (_, only) => {
   const connection = `/organizations/${acme}/sso-connection`;
   const refusedFor = async () => {
     const answer = await key('PUT', path, only, 1);
@@ -125,7 +125,7 @@ test.each([
   expect(outcomeOf(await key('PUT', path, { ...only, session_ttl_seconds: 300 }, 2))).toBe('200');
 });
 
-test("takes the environment's connection where the organization has none", async () => {
+test("a policy uses the environment's connection if the organization has none", async () => {
   const shared = await sharedConnection();
   const only = { ...open, require_sso: true };
   expect(outcomeOf(await key('PUT', path, only, 1))).toBe('400 validation.failed');
@@ -133,11 +133,11 @@ test("takes the environment's connection where the organization has none", async
   expect(outcomeOf(await key('PUT', path, only, 1))).toBe('200');
 });
 
-test('is sent whole: a body that leaves something out is refused', async () => {
+test('a policy is sent as a whole: a body that omits a field is refused', async () => {
   expect(outcomeOf(await key('PUT', path, { require_mfa: true }, 1))).toBe('400 validation.failed');
 });
 
-test('lasts as long as the environment lets sessions last, and asks for factors that it allows', async () => {
+test("a policy has at most the environment's session lifetime, and requires factors that it allows", async () => {
   await setting({ sessionTtlSeconds: 86_400 });
   expect(outcomeOf(await key('PUT', path, { ...open, session_ttl_seconds: 86_400 }, 1))).toBe('200');
   await setting({ mfaAllowedFactors: ['email_otp', 'recovery_code'] });
@@ -145,7 +145,7 @@ test('lasts as long as the environment lets sessions last, and asks for factors 
   expect(refused.json().error.details).toEqual([expect.objectContaining({ field: 'require_mfa', code: 'no_factor' })]);
 });
 
-test('while it requires MFA, the environment keeps a factor that everyone can enroll', async () => {
+test('a policy that requires MFA makes the environment keep a factor that everyone can enroll', async () => {
   expect(outcomeOf(await key('PUT', path, { ...open, require_mfa: true }, 1))).toBe('200');
   const inVain = { mfaAllowedFactors: ['email_otp', 'recovery_code'] };
   await expect(setting(inVain)).rejects.toMatchObject({
@@ -156,7 +156,7 @@ test('while it requires MFA, the environment keeps a factor that everyone can en
   await setting(inVain);
 });
 
-test('belongs to an organization of this environment', async () => {
+test('a policy belongs to an organization of this environment', async () => {
   const foreign = await newOrganization(callsWith(api, await (await newAccount(api)).apiKey()), 'Foreign');
   const unit = await newNode(key, 'Unit', null);
   for (const id of [foreign.id, unit.id, uuidv7()]) {
@@ -167,7 +167,7 @@ test('belongs to an organization of this environment', async () => {
   }
 });
 
-test('needs the right to manage the organization', async () => {
+test('a policy requires the permission to manage the organization', async () => {
   const both = async (call: Calls) => [
     outcomeOf(await call('GET', path)),
     outcomeOf(await call('PUT', path, strict, 7)),

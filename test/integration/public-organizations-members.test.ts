@@ -35,8 +35,8 @@ const eventsOf = async (since: string) =>
     .map(({ action, metadata }) => ({ action, ...metadata }));
 const countOf = async () => (await key('GET', `/organizations/${acme}`)).json().data.member_count;
 
-describe('whoever manages one organization', () => {
-  test('adds nobody of other people’s to it: neither their addresses nor their sign-ins are theirs', async () => {
+describe('a caller who manages one organization', () => {
+  test('adds no members of others to it: neither their addresses nor their sign-ins are the caller’s', async () => {
     const globex = (await newOrganization(key, 'Globex')).id;
     const inside = (await newOrganization(key, 'Acme Labs', { parent_node_id: acme })).id;
     const [ben, lena] = [await newPerson(api, account), await newPerson(api, account)];
@@ -72,11 +72,11 @@ describe('whoever manages one organization', () => {
   });
 });
 
-describe('whoever gives roles in one organization', () => {
+describe('a caller who assigns roles in one organization', () => {
   const given = (calls: Calls, id: string, role_id: string, node_id = acme) =>
     calls('POST', `/identities/${id}/role-assignments`, { role_id, node_id });
 
-  test('gives none to other people’s: it would show who they are, and mail them', async () => {
+  test('assigns none to people of others: it would reveal them, and mail them', async () => {
     const globex = (await newOrganization(key, 'Globex')).id;
     const inside = (await newOrganization(key, 'Acme Labs', { parent_node_id: acme })).id;
     const reader = await newRole(key, 'Reader', ['hierarchy.view']);
@@ -110,7 +110,7 @@ describe('whoever gives roles in one organization', () => {
       expect(outcomeOf(await given(calls, await person(globex), reader))).toBe('201');
   });
 
-  test('gives them to members of an organization around a part of it, and not by what counts nowhere', async () => {
+  test('assigns them to members of an organization around a part of it, but not by a role that does not apply', async () => {
     const globex = (await newOrganization(key, 'Globex')).id;
     const { id: team } = await newNode(key, 'Team', acme);
     const reader = await newRole(key, 'Reader', ['hierarchy.view']);
@@ -182,7 +182,7 @@ describe('a member', () => {
     ]);
   });
 
-  test('is told with the roles that were given, not with those held before', async () => {
+  test('is recorded with the roles that were assigned, not with those held before', async () => {
     const ben = await newPerson(api, account);
     const [held, given] = [await newRole(key, 'Held', []), await newRole(key, 'Given', [])];
     await key('POST', `/identities/${ben}/role-assignments`, { role_id: held, node_id: acme });
@@ -210,7 +210,7 @@ describe('a member', () => {
     expect(await countOf()).toBe(1);
   });
 
-  test('is of this environment, and so are organization and roles', async () => {
+  test('belongs to this environment, as organization and roles do', async () => {
     const ben = await newPerson(api, account);
     const elsewhere = { scope: account.productionScope };
     const stranger = await newPerson(api, elsewhere);
@@ -329,7 +329,7 @@ describe('roles', () => {
     expect(await rolesHeld(api, ben, insideUnit)).toEqual([]);
   });
 
-  test('are set by many at the same time without a trace of both', async () => {
+  test('are set by many at the same time without a mixture of both', async () => {
     const ben = await newPerson(api, account);
     await join(ben);
     const roles = await Promise.all([1, 2, 3].map((i) => newRole(key, `Role ${i}`, [])));
@@ -339,7 +339,7 @@ describe('roles', () => {
   });
 });
 
-describe('rights', () => {
+describe('permissions', () => {
   const outcomesFor = async (call: Calls, memberId: string, newcomer: string, role: string) => ({
     list: outcomeOf(await call('GET', path)),
     add: outcomeOf(await call('POST', path, { identity_id: newcomer })),
@@ -371,7 +371,7 @@ describe('rights', () => {
     expect(await scoped('hierarchy.manage', 'rbac.assign_roles', 'identity.manage')).toEqual(everything);
   });
 
-  test('whoever may not give roles may not remove any either', async () => {
+  test('a caller who may not assign roles may not remove any either', async () => {
     const reader = await newRole(key, 'Reader', ['hierarchy.view']);
     await join(cleo, [reader]);
     const manager = callsWith(api, await account.apiKey(['svc:organization.manage']));
@@ -381,7 +381,7 @@ describe('rights', () => {
     expect(outcomeOf(await key('PATCH', one, { role_ids: [] }))).toBe('200');
   });
 
-  test('of end users are their roles, and nobody gives what they do not hold', async () => {
+  test('of end users are their roles’, and nobody assigns what they do not hold', async () => {
     const inside = (await newOrganization(key, 'Inside', { parent_node_id: acme })).id;
     const who = async (role: string, nodeId: string) => {
       const newcomer = await newPerson(api, account);
@@ -396,7 +396,7 @@ describe('rights', () => {
     expect(await who('administrator', acme)).toEqual(everything);
   });
 
-  test('a role that stays as it is need not be held by the caller', async () => {
+  test('a role that stays unchanged need not be held by the caller', async () => {
     await assign(api, account, ben, 'administrator', acme);
     const [held = ''] = await rolesHeld(api, ben, acme);
     const weak = await newRole(key, 'Weak', ['hierarchy.view']);

@@ -29,7 +29,7 @@ const actionsSince = async (since: string) =>
   (await eventsSince(api, account.scope.accountId, since)).map(({ action }) => action);
 
 describe('an organization', () => {
-  test('is created, answered as it is, changed and deleted, with its node', async () => {
+  test('is created, returned in its current state, changed and deleted, with its node', async () => {
     const since = await databaseTime(api);
     const made = await key('POST', '/organizations', {
       name: ' Acme GmbH ',
@@ -73,7 +73,7 @@ describe('an organization', () => {
     ]);
   });
 
-  test('stands where the schema lets it', async () => {
+  test('may be where the schema allows it', async () => {
     const acme = await newOrganization(key, 'Acme');
     const inside = await newOrganization(key, 'Inside', { parent_node_id: acme.id });
     const { parent_node_id } = (await key('GET', `/nodes/${inside.id}`)).json().data;
@@ -84,7 +84,7 @@ describe('an organization', () => {
     expect(outcomeOf(await under(uuidv7()))).toBe('404 nodes.node_not_found');
   });
 
-  test('has a slug that no sibling has: one that is asked for is refused, one from the name is made another', async () => {
+  test('has a slug that no sibling has: a taken one is refused if requested, and varied if made from the name', async () => {
     await newOrganization(key, 'Acme');
     const taken = await key('POST', '/organizations', { name: 'Other', slug: 'acme' });
     expect(outcomeOf(taken)).toBe('409 organization.slug_taken');
@@ -107,7 +107,7 @@ describe('an organization', () => {
     expect(outcomeOf(await key('POST', '/organizations', body))).toBe('400 validation.failed');
   });
 
-  test('is made once by retries with one Idempotency-Key', async () => {
+  test('is created once by retries with one Idempotency-Key', async () => {
     const headers = { ...(await account.apiKey()), 'idempotency-key': uuidv7() };
     const again = callsWith(api, headers);
     const answers = [];
@@ -142,7 +142,7 @@ describe('If-Match', () => {
     acme = await newOrganization(key, 'Acme');
   });
 
-  test('is asked for, and a stale version is answered with the organization as it is', async () => {
+  test('is required, and a stale version gets the organization’s current state', async () => {
     const path = `/organizations/${acme.id}`;
     expect(outcomeOf(await key('PATCH', path, { name: 'A' }))).toBe('400 if_match.required');
     expect(outcomeOf(await key('DELETE', path))).toBe('400 if_match.required');
@@ -162,7 +162,7 @@ describe('If-Match', () => {
 });
 
 describe('deleting', () => {
-  test('takes what is below it only when asked to', async () => {
+  test('deletes what is below it only on request', async () => {
     const acme = await newOrganization(key, 'Acme');
     const inside = await newOrganization(key, 'Inside', { parent_node_id: acme.id });
     await newNode(key, 'Unit', inside.id);
@@ -172,7 +172,7 @@ describe('deleting', () => {
     expect(await countersOf(api, account)).toEqual({ nodes: 1, organizations: 0 });
   });
 
-  test('all of them needs the slug of the environment, and leaves what is not below one', async () => {
+  test('all of them requires the slug of the environment, and leaves nodes that are not below one', async () => {
     for (const name of ['Acme', 'Other']) {
       const { id } = await newOrganization(key, name);
       await newOrganization(key, 'Inside', { parent_node_id: id });
@@ -196,7 +196,7 @@ describe('deleting', () => {
     expect(outcomeOf(await key('DELETE', '/organizations?confirm=development'))).toBe('204');
   });
 
-  test('all of them goes on until none is left', async () => {
+  test('all of them continues until none is left', async () => {
     await Promise.all(Array.from({ length: 103 }, (_, i) => newOrganization(key, `Number ${i}`)));
     expect(outcomeOf(await key('DELETE', '/organizations?confirm=development'))).toBe('204');
     expect(await countersOf(api, account)).toEqual({ nodes: 1, organizations: 0 });
@@ -212,7 +212,7 @@ describe('deleting', () => {
 });
 
 describe('the list', () => {
-  test('finds names and slugs, sorts, and counts what it finds', async () => {
+  test('finds names and slugs, sorts, and counts its results', async () => {
     for (const [name, slug] of [
       ['Beta 100%', 'two'],
       ['alpha_x', 'one'],
@@ -291,7 +291,7 @@ describe('the list', () => {
   });
 });
 
-describe('rights', () => {
+describe('permissions', () => {
   let acme: TestOrganization;
   beforeEach(async () => {
     acme = await newOrganization(key, 'Acme');
@@ -359,7 +359,7 @@ describe('rights', () => {
   });
 });
 
-test('the roles that its members can be given are active, not of the system, and by name', async () => {
+test('the roles that its members can be given are active, not of the system, and sorted by name', async () => {
   const { id } = await newOrganization(key, 'Acme');
   await newRole(key, 'Writer', []);
   await newRole(key, 'Reader', ['hierarchy.view']);

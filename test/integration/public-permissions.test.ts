@@ -30,7 +30,7 @@ const eventsOf = (id: string) =>
     [id],
   );
 
-test('the catalog begins with the permissions of the service, which nobody can change', async () => {
+test('the catalog starts with the permissions of the service, which nobody can change', async () => {
   const { items, pagination } = (await call('GET', '/permissions?take=100&sort_by=key&order=asc')).json();
   expect(pagination.item_count).toBe(15);
   const of = (key: string) => items.find((item: { key: string }) => item.key === key);
@@ -53,7 +53,7 @@ test('the catalog begins with the permissions of the service, which nobody can c
   expect((await call('GET', path)).json().data).toEqual(view);
 });
 
-test('one is registered, changed with the version that was read, used by roles, and removed', async () => {
+test('a permission is registered, changed with the version that was read, used by roles, and removed', async () => {
   const permission = await register('invoice.read');
   expect(permission).toEqual({
     id: expect.any(String),
@@ -105,7 +105,7 @@ test('one is registered, changed with the version that was read, used by roles, 
   ]);
 });
 
-test('its removal is a change of each role that holds it, with the next version and an event', async () => {
+test('a permission’s removal changes each role that holds it, with the next version and an event', async () => {
   const { id } = await register('invoice.read');
   await register('invoice.write');
   const [reader, other] = [await newRole('Reader', ['invoice.read', 'invoice.write']), await newRole('Other', [])];
@@ -121,7 +121,7 @@ test('its removal is a change of each role that holds it, with the next version 
   expect(await eventsOf(other)).toHaveLength(1);
 });
 
-test('a category is what was said, or else what stands before the first dot', async () => {
+test('a category is the one that was sent, or else what precedes the first dot', async () => {
   expect(await register('billing:invoice.line.read')).toMatchObject({ category: 'billing:invoice' });
   const written = await register('invoice.write', { category: ' Money ' });
   expect(written).toMatchObject({ category: 'Money' });
@@ -137,7 +137,7 @@ test('a category is what was said, or else what stands before the first dot', as
   }
 });
 
-test('they are found by key, by name, by category and by source, and sorted by each column in both directions', async () => {
+test('permissions are found by key, name, category and source, and sorted by each column in both directions', async () => {
   await register('b.one', { name: 'Third', category: 'left' });
   api.clock.advance(1000);
   await register('c.two', { name: 'First', category: 'right' });
@@ -159,7 +159,7 @@ test('they are found by key, by name, by category and by source, and sorted by e
   expect(await keysOf('source=system&take=100')).toHaveLength(15);
 });
 
-test('its use tells the roles that hold it, by name, with the assignments that give it now or will', async () => {
+test('a permission’s usage lists the roles that hold it, by name, with their present and future assignments', async () => {
   const { id } = await register('vault.open');
   const none = await newRole('Spare', ['vault.open']);
   const keeper = await newRole('Keeper', ['vault.open']);
@@ -213,14 +213,14 @@ test.each(['identity.view', 'svc:organization.manage'])('the key of the system p
   expect(outcomeOf(refused)).toBe('409 permission.key_taken');
 });
 
-test('a key that is taken is refused, in parallel too', async () => {
+test('a taken key is refused, in parallel too', async () => {
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => call('POST', '/permissions', { key: 'parallel.key', name: 'x' })),
   );
   expect(outcomesOf(answers)).toEqual({ '201': 1, '409 permission.key_taken': 7 });
 });
 
-test("another account's, and another environment's of one's own, is neither found nor listed", async () => {
+test("another account's permission, and another environment's of the same account, is neither found nor listed", async () => {
   const { id } = await register('secret.plan');
   const stranger = callsWith(api, await (await newAccount(api)).apiKey());
   const owner = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));

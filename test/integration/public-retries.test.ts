@@ -96,20 +96,20 @@ describe('a retry is answered like the first time although', () => {
     ]);
   });
 
-  test('the role by which the caller may is switched off', async () => {
+  test('the role by which the caller may do it is disabled', async () => {
     const { call, role } = await holder(['rbac.manage_roles']);
     const off = { is_active: false };
     expect(outcomeOf(await twice(call, 'PATCH', `/roles/${role.id}`, off, version(role)))).toBe('200');
   });
 
-  test('the role by which the caller may has lost its permissions', async () => {
+  test('the role by which the caller may do it has lost its permissions', async () => {
     const { call, role } = await holder(['rbac.manage_roles']);
     const none = { permission_keys: [] };
     expect(outcomeOf(await twice(call, 'PUT', `/roles/${role.id}/permissions`, none, version(role)))).toBe('200');
   });
 });
 
-test('nobody else is answered by that key, nor the caller once their sessions are ended', async () => {
+test('nobody else gets an answer by that key, nor the caller once their sessions have ended', async () => {
   const { id, call, role } = await holder(['rbac.manage_roles']);
   const sent = ['PATCH', `/roles/${role.id}`, { is_active: false }, { ...version(role), ...key }] as const;
   expect(outcomeOf(await call(...sent))).toBe('200');
@@ -123,7 +123,7 @@ test('nobody else is answered by that key, nor the caller once their sessions ar
   expect(outcomeOf(await call(...sent))).toBe('401');
 });
 
-describe('a retry is known again although its client serializes it anew:', () => {
+describe('a retry is recognized although its client serializes it anew:', () => {
   const first = { name: 'Editor', description: 'Edits', permission_keys: ['identity.view', 'hierarchy.view'] };
   const { permission_keys: keys, ...described } = first;
   const create = (payload: object) => byKey('POST', '/roles', payload, key);
@@ -138,7 +138,7 @@ describe('a retry is known again although its client serializes it anew:', () =>
     expect(outcomeOf(await create({ ...first, description: null }))).toBe(reused);
   });
 
-  test('a version written otherwise, but no other version', async () => {
+  test('a version in another form, but no other version', async () => {
     const { id } = await made('/roles', first);
     const rename = (version: string) =>
       byKey('PATCH', `/roles/${id}`, { name: 'Writer' }, { ...key, 'if-match': version });
@@ -148,7 +148,7 @@ describe('a retry is known again although its client serializes it anew:', () =>
     expect(outcomeOf(await rename('2'))).toBe(reused);
   });
 
-  test('what the release before has kept counts, it knows what this one keeps, and none answers for another request', async () => {
+  test('answers that the previous release stored are valid, it knows those of this one, and none answers another request', async () => {
     const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // the key of `startApi`
     const { id } = await made('/roles', first);
     const sent = { name: 'Writer', description: null };

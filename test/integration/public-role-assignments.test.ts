@@ -37,7 +37,7 @@ const eventsOf = (id: string) =>
     [id],
   );
 
-test('a role is assigned at the root or at a node, listed, and taken away', async () => {
+test('a role is assigned at the root or at a node, listed, and removed', async () => {
   const [identity, node] = [await newIdentity(), await newNode()];
   const path = `/identities/${identity}/role-assignments`;
   const { data } = (await call('POST', path, 201, { role_id: roleId, node_id: node })).json();
@@ -76,7 +76,7 @@ test('a role is assigned at the root or at a node, listed, and taken away', asyn
   ]);
 });
 
-test('the list is of those whose role or node has a name with the text', async () => {
+test('the list contains assignments whose role or node has a name with the text', async () => {
   const [identity, clerkAtUnit] = [await newIdentity(), await newNode()];
   const path = `/identities/${identity}/role-assignments`;
   await call('POST', path, 201, { role_id: roleId, node_id: clerkAtUnit });
@@ -113,7 +113,7 @@ test('one that exists alike is answered with itself; one that overlaps otherwise
   );
 });
 
-test('alike is what the same person holds of the same role at the same node and still has', async () => {
+test('an assignment equals one of the same person, role and node that is still in force', async () => {
   const [ana, ben, node] = [await newIdentity(), await newIdentity(), await newNode()];
   const other = await newRole(`Clerk ${ana}`, ['identity.view']);
   const [short, long] = [
@@ -136,7 +136,7 @@ test('alike is what the same person holds of the same role at the same node and 
   ]);
 });
 
-test("an assignment is not removed under another identity's address", async () => {
+test("an assignment is not removed under another identity's path", async () => {
   const [ana, ben] = [await newIdentity(), await newIdentity()];
   const { data } = (await call('POST', `/identities/${ana}/role-assignments`, 201, { role_id: roleId })).json();
   const foreign = `/identities/${ben}/role-assignments/${data.assignment_id}`;
@@ -144,7 +144,7 @@ test("an assignment is not removed under another identity's address", async () =
   expect((await call('GET', `/identities/${ana}/role-assignments`, 200)).json().items).toEqual([data]);
 });
 
-test('of parallel assignments that overlap, exactly one is created', async () => {
+test('exactly one of parallel assignments that overlap is created', async () => {
   const url = `/api/v1/identities/${await newIdentity()}/role-assignments`;
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, i) =>
@@ -169,7 +169,7 @@ test.each([
   expect(codeOf(await call('POST', path, 400, { role_id: roleId, ...window }))).toBe('role_assignments.window_empty');
 });
 
-test('in bulk each stands for itself, and a thousand take one request', async () => {
+test('in bulk each is independent, and a thousand need one request', async () => {
   const identity = await newIdentity();
   const good = { identity_id: identity, role_id: roleId };
   const wanted = [
@@ -195,7 +195,7 @@ test('in bulk each stands for itself, and a thousand take one request', async ()
   await call('POST', '/role-assignments', 400, { role_assignments: [...many, good] });
 });
 
-test('in bulk, somebody who leaves meanwhile keeps no other from theirs', async () => {
+test('in bulk, a person who leaves meanwhile does not prevent the others', async () => {
   const [goes, stays] = [await newIdentity(), await newIdentity()];
   const role_assignments = [goes, stays, goes].map((identity_id) => ({ identity_id, role_id: roleId }));
   const items = await asOwner(async (other) => {
@@ -211,7 +211,7 @@ test('in bulk, somebody who leaves meanwhile keeps no other from theirs', async 
   ).toEqual(['identity.not_found', 'created', 'identity.not_found']);
 });
 
-test('in bulk, two requests that name the same ones in opposite orders do not wait for each other', async () => {
+test('in bulk, two requests with the same assignments in opposite orders do not deadlock', async () => {
   const ids = await Promise.all([newIdentity(), newIdentity(), newIdentity()]);
   const [low, middle, high] = ids.toSorted() as [string, string, string];
   const give = (...order: string[]) =>
@@ -238,7 +238,7 @@ test('in bulk, two requests that name the same ones in opposite orders do not wa
   expect(made.toSorted()).toEqual([Array(3).fill('created'), Array(3).fill('exists')]);
 });
 
-test('in bulk, what is wrong with the form of one keeps no other from being made', async () => {
+test('in bulk, a malformed assignment does not prevent the others', async () => {
   const id = await newIdentity();
   const right = { identity_id: id, role_id: roleId };
   const role_assignments = [
@@ -265,7 +265,7 @@ test('in bulk, what is wrong with the form of one keeps no other from being made
   expect(codeOf(whole)).toBe('validation.failed');
 });
 
-test('in bulk, one that is there before a new one is said to be there, and each has its own id', async () => {
+test('in bulk, an assignment that exists before a new one is reported as existing, and each has its own id', async () => {
   const [identity, node] = [await newIdentity(), await newNode()];
   const good = { identity_id: identity, role_id: roleId };
   const there = (await call('POST', '/role-assignments', 200, { role_assignments: [good] })).json().items[0].id;
@@ -281,7 +281,7 @@ test('in bulk, one that is there before a new one is said to be there, and each 
   expect(await eventsOf(there)).toHaveLength(1);
 });
 
-test('one with a bound ahead is told of from its making, until it is taken away or its identity leaves', async () => {
+test('an assignment with a future bound has events from its creation, until it is removed or its identity leaves', async () => {
   const [identity, other] = [await newIdentity(), await newIdentity()];
   const until = { role_id: roleId, effective_to: '2040-01-01T00:00:00Z' };
   const assign = async (id: string, body: object): Promise<string> =>
@@ -305,7 +305,7 @@ test('one with a bound ahead is told of from its making, until it is taken away 
   ]);
 });
 
-test('whoever assigns needs the right at the node, and all that the role allows there', async () => {
+test('a caller needs the permission to assign at the node, and all that the role allows there', async () => {
   const [mine, other] = [await newNode(), await newNode()];
   const strong = await newRole(`Strong ${mine}`, ['identity.manage']);
   const manager = await newIdentityCaller(api, account, [{ role: 'Organization manager', nodeId: mine }]);
@@ -333,7 +333,7 @@ test('whoever assigns needs the right at the node, and all that the role allows 
   expect(codeOf(unknown)).toBe('role.not_found');
 });
 
-test('whoever holds a role for a time does not hold it for longer by giving it to themselves', async () => {
+test('a caller who holds a role for a time cannot prolong it by assigning it to themselves', async () => {
   const node = await newNode();
   const below = await newNode(node);
   const lead = await newRole(`Lead ${node}`, ['rbac.assign_roles', 'identity.view']);
@@ -380,7 +380,7 @@ test('whoever holds a role for a time does not hold it for longer by giving it t
   await invite(`${uuidv7()}@example.com`, 201);
 });
 
-test('somebody who holds a role in shifts cannot give it to themselves for the time between', async () => {
+test('a person who holds a role in shifts cannot assign it to themselves for the time in between', async () => {
   const node = await newNode();
   const below = await newNode(node);
   const shift = await newRole(`Shift ${node}`, ['rbac.assign_roles', 'identity.view']);
@@ -406,7 +406,7 @@ test('somebody who holds a role in shifts cannot give it to themselves for the t
   await give(201, { effective_from: at(60), effective_to: at(70) });
 });
 
-test('whoever assigns many asks for their rights by one statement at a time, each with many questions', async () => {
+test('a caller who assigns many has their permissions checked by one statement at a time, each with many checks', async () => {
   const keys = Array.from({ length: 60 }, (_, i) => `many.p${i}`);
   for (const each of keys) await call('POST', '/permissions', 201, { key: each, name: each });
   const [wide, half] = [await newRole('Wide', keys), await newRole('Half', keys.slice(0, 30))];
@@ -439,7 +439,7 @@ test('whoever assigns many asks for their rights by one statement at a time, eac
   expect(statements).toEqual({ most: 1, checks: [22, 1000, 260] });
 });
 
-test('whose right ended with an inactive node takes nothing away there; a key still does', async () => {
+test('a caller whose permission ended with an inactive node removes nothing there; a key still does', async () => {
   const node = await newNode();
   const manager = await newIdentityCaller(api, account, [
     { role: 'Organization manager', nodeId: node },
@@ -454,7 +454,7 @@ test('whose right ended with an inactive node takes nothing away there; a key st
   await call('DELETE', one, 204);
 });
 
-test('an assignment counts at once, and a removed one no more', async () => {
+test('an assignment applies at once, and a removed one no longer', async () => {
   const ida = await newIdentityCaller(api, account);
   await call('GET', '/identities', 403, undefined, ida.headers);
   const path = `/identities/${ida.id}/role-assignments`;
@@ -491,7 +491,7 @@ test('the scope `permissions` puts what is held at the root into the access toke
   expect(await claims('openid')).not.toHaveProperty('permissions');
 });
 
-test('whoever leaves while they are given a role holds none when they come back', async () => {
+test('a person who leaves while they are assigned a role holds none when they return', async () => {
   const elsewhere = account.portalPath('/identities', 'production');
   const owner = await account.as('owner');
   for (let i = 0; i < 10; i++) {

@@ -35,7 +35,7 @@ test('a stranger is 401, a key without the scope and an identity without the per
   expect(codeOf(await as(nobody.headers, 'GET', '/api/v1/permissions', 403))).toBe('permission.required');
 });
 
-test('nobody puts a permission into a role that they lack themselves', async () => {
+test('nobody adds a permission to a role that they lack themselves', async () => {
   await newPermission('vault.open');
   const keeper = await account.apiKey(['rbac.manage_roles', 'rbac.view_roles']);
   const permission_keys = ['rbac.view_roles', 'webhook.manage', 'vault.open'];
@@ -87,7 +87,7 @@ test('nobody activates a role that holds what they lack themselves; an administr
   await patch(keeper, 4, 200, { name: 'Awake', is_active: true });
 });
 
-test('what a role has just lost is not put back by naming the version that comes next', async () => {
+test('a permission that a role has just lost is not restored by naming the next version', async () => {
   const { id } = await newRole('Shrinking', ['identity.manage', 'rbac.view_roles']);
   const keeper = await account.apiKey(['rbac.manage_roles', 'rbac.view_roles']);
   const put = (headers: object, version: number, permission_keys: string[]) =>
@@ -126,7 +126,7 @@ test("another environment's and another account's are 404, and not in the lists"
   expect((await call('GET', `/roles/${role.id}`, 200)).json().data).toEqual(role);
 });
 
-test('the portal serves the same, by capability', async () => {
+test('the portal offers the same, by capability', async () => {
   const developer = await account.as('developer');
   const { data } = (await as(developer, 'POST', account.portalPath('/roles'), 201, { name: 'By the team' })).json();
   const support = await account.as('support');

@@ -112,7 +112,7 @@ test('a role is created, read, changed, given permissions and deleted', async ()
   expect(codeOf(await call('GET', `${path}/permissions`, 404))).toBe('role.not_found');
 });
 
-test('a change of a role is recorded, one that changes nothing is not', async () => {
+test('a change of a role is recorded, and a request without a change is not', async () => {
   await newPermission('ticket.close');
   const role = await newRole('Supporter', ['ticket.close', 'hierarchy.view', 'audit.view']);
   expect(await heldBy(role.id)).toEqual(['audit.view', 'hierarchy.view', 'ticket.close']);
@@ -151,7 +151,7 @@ test('a change of a role is recorded, one that changes nothing is not', async ()
   ]);
 });
 
-test('they are found by name, status and source, and sorted by each column in both directions', async () => {
+test('roles are found by name, status and source, and sorted by each column in both directions', async () => {
   const made = await newRole('B first');
   api.clock.advance(1000);
   await newRole('C second');
@@ -175,7 +175,7 @@ test('they are found by name, status and source, and sorted by each column in bo
   expect(await namesOf('')).toHaveLength(6);
 });
 
-test('members are counted once each, now or later; while there are any it is not deleted, and what is over goes with it', async () => {
+test('members are counted once each, now or later; they prevent a deletion, and ended assignments are deleted with the role', async () => {
   const [role, other] = [await newRole('Held', ['identity.view', 'audit.view']), await newRole('Free')];
   const [ana, ben] = [await newIdentity('ana'), await newIdentity('ben')];
   const inAMinute = new Date(api.clock.now.getTime() + 60_000);
@@ -201,7 +201,7 @@ test('members are counted once each, now or later; while there are any it is not
   expect(await namesOf('source=custom')).toEqual(['Free']);
 });
 
-test('members of an organization can be given the active ones that are not of the service, by name', async () => {
+test('active roles that are not of the service can be assigned to an organization’s members, sorted by name', async () => {
   const organization = await newUnit({ node_type: 'organization' });
   const [second, first, asleep] = [await newRole('B'), await newRole('A', ['identity.view']), await newRole('C')];
   await call('PATCH', `/roles/${asleep.id}`, 200, { is_active: false }, ifMatch(1));
@@ -210,7 +210,7 @@ test('members of an organization can be given the active ones that are not of th
   expect(items).toEqual([{ ...first, member_count: 1 }, second]);
 });
 
-test('unknown permissions and taken names, whatever their case, are refused and nothing is made', async () => {
+test('unknown permissions and taken names, whatever their case, are refused and nothing is created', async () => {
   await newRole('Auditor');
   expect(codeOf(await call('POST', '/roles', 409, { name: 'AUDITOR' }))).toBe('role.name_taken');
   const { id } = await newRole('Reader', ['audit.view']);

@@ -29,7 +29,7 @@ async function setReadOnly(is: boolean) {
   );
 }
 
-test('a PostgreSQL that takes no writes is an outage: 503, out of the load balancer, and back by itself', async () => {
+test('a PostgreSQL that accepts no writes is an outage: 503, out of the load balancer, and back by itself', async () => {
   const headers = await (await newAccount(api)).apiKey();
   const create = (email: string) =>
     api.app.inject({ method: 'POST', url: '/api/v1/identities', headers, payload: { email } });

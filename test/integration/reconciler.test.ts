@@ -125,7 +125,7 @@ async function oneOfEach(age: string) {
   return open;
 }
 
-test('whatever waits without a process gets one, of every kind, and nothing that has ended or is new', async () => {
+test('whatever waits without a process gets one, of every kind, but not what has ended or is new', async () => {
   await oneOfEach('5 seconds'); // still the relay's
   const open = await oneOfEach('5 minutes');
   const temporal = fakeTemporal();
@@ -138,7 +138,7 @@ test('whatever waits without a process gets one, of every kind, and nothing that
   );
 });
 
-test('what runs is left alone, and pages are read one after the other', async () => {
+test('running processes are left alone, and pages are read one after the other', async () => {
   const running = [await oneOfEach('5 minutes'), await oneOfEach('5 minutes')].flatMap(Object.values<string>);
   const [{ count } = {}] = await rowsAsOwner(
     database.ownerUrl,
@@ -193,7 +193,7 @@ test('a row that ends between the two looks is not started', async () => {
   expect(temporal.started.join()).toContain(open.registrationVerification);
 });
 
-test('one that Temporal cannot look at keeps no other from its process, until so many are that it is away', async () => {
+test('a process that Temporal cannot look up prevents no other, until so many fail that Temporal counts as away', async () => {
   const open = await oneOfEach('5 minutes');
   const reconciled = async (isLost: (id: string) => boolean) => {
     const temporal = fakeTemporal();
@@ -220,7 +220,7 @@ test('one that Temporal cannot look at keeps no other from its process, until so
   await expect(reconciled(() => true)).rejects.toMatchObject({ code: 'service.unavailable' });
 });
 
-test('a planned mail waits for the link that it leads to, which its intent makes', async () => {
+test('a planned mail waits for its link, which its intent creates', async () => {
   const open = await oneOfEach('5 minutes');
   const [{ id: intent, user_id: user } = {}] = await rowsAsOwner(
     database.ownerUrl,

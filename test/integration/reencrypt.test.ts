@@ -31,7 +31,7 @@ afterAll(() => database.close());
 const [old, fresh] = ['old', 'fresh'].map((id) => ({ id, key: randomBytes(32) })) as [MasterKey, MasterKey];
 const under = (...masterKeys: MasterKey[]) => createSealing(masterKeys);
 
-test('after a new master key and a re-encryption the old one can be taken away', async () => {
+test('after a new master key and a re-encryption the old one can be removed', async () => {
   const { db } = database;
   const issuer = 'http://localhost:3000';
   const keysUnder = (...masterKeys: MasterKey[]) =>
@@ -49,7 +49,7 @@ test('after a new master key and a re-encryption the old one can be taken away',
   await keysUnder(fresh).verify(await token(keysUnder(fresh)), { typ: 'JWT' });
 });
 
-test('the secrets of authenticator apps too', async () => {
+test('secrets of authenticator apps are encrypted anew', async () => {
   const { db } = database;
   const at = new Date();
   const totpUnder = (...masterKeys: MasterKey[]) => createTotp({ db, sealing: under(...masterKeys), now: () => at });
@@ -80,7 +80,7 @@ test('the secrets of authenticator apps too', async () => {
   expect(await totpUnder(fresh).verify({ accountId, environmentId }, identityId, code)).toBe(true);
 });
 
-test('signing secrets of webhooks are encrypted anew, also those of before a rotation', async () => {
+test('signing secrets of webhooks are encrypted anew, also those before a rotation', async () => {
   const { db } = database;
   const [accountId, id] = [randomUUID(), randomUUID()];
   const sealed = (text: string) => under(old).seal(text, webhookContext(id));
@@ -159,7 +159,7 @@ test('keys that sign SAML messages are encrypted anew; a connection keeps one', 
   expect(await keysUnder(fresh).keyOf(connection)).toEqual(made[0]);
 });
 
-test("the secrets of administrators' apps too", async () => {
+test("secrets of administrators' apps are encrypted anew", async () => {
   const { db } = database;
   const at = new Date();
   const [userId, factorId] = [randomUUID(), randomUUID()];

@@ -49,7 +49,7 @@ test('a new address is parked with its process, and nothing of its link is store
   expect(await eventsOf(id)).toEqual(['auth.registration_requested']);
 });
 
-test('a known address is told so, keeps its User, and costs as many statements', async () => {
+test('a known address gets a mail that says so, keeps its User, and costs as many statements', async () => {
   const services = registrationServices(database);
   const { id, request } = await services.park();
   const count = await statementsOf(() => services.registrations.park(aRequest()));
@@ -83,7 +83,7 @@ test('a link finds its registration until it has expired, whatever the row says'
   expect(await services.registrations.find('unknown')).toBeNull();
 });
 
-test('expiring counts once, only when it is time, and deletes the personal data', async () => {
+test('expiring takes effect once, only when due, and deletes the personal data', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();
   expect(await services.registrations.expire(id)).toBe('pending');
@@ -95,7 +95,7 @@ test('expiring counts once, only when it is time, and deletes the personal data'
   await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
 });
 
-test('cancelling counts once, says why, and deletes the personal data', async () => {
+test('cancelling takes effect once, with its reason, and deletes the personal data', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();
   expect(await services.registrations.cancel(id, 'cancelled_by_operator')).toBe('cancelled');
@@ -115,7 +115,7 @@ test('a registration that was confirmed can be neither expired nor cancelled', a
   expect(await services.registrations.cancel(id, 'late')).toBe('confirmed');
 });
 
-test('confirmed again after its application was deleted, a link is one that works no more', async () => {
+test('a link that is confirmed again after its application was deleted does not work any more', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();
   const { accountId } = await services.registrations.provision(id);
@@ -123,7 +123,7 @@ test('confirmed again after its application was deleted, a link is one that work
   await expect(services.registrations.provision(id)).rejects.toMatchObject({ code: 'registration.link_invalid' });
 });
 
-test('an expired link provisions nothing even when no worker has noticed', async () => {
+test('an expired link provisions nothing even if no worker has noticed', async () => {
   const services = registrationServices(database);
   const { id, request } = await services.park();
   services.moveClock(hours(24));
@@ -131,7 +131,7 @@ test('an expired link provisions nothing even when no worker has noticed', async
   expect(await select('select from users where email = $1', request.email)).toEqual([]);
 });
 
-test('the mails carry the link that works, the reminder the same one', async () => {
+test('the mails contain the working link, the reminder the same one', async () => {
   const services = registrationServices(database);
   const { id, request } = await services.park();
   expect(await services.registrations.queueVerificationEmail(id)).toBe('pending');
@@ -147,14 +147,14 @@ test('the mails carry the link that works, the reminder the same one', async () 
   expect(services.sent[0]?.values.expires_at_text).toMatch(/UTC$/);
 });
 
-test('asking for the mails again sends none twice', async () => {
+test('requesting the mails again sends none twice', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();
   await Promise.all([1, 2, 3].map(() => services.registrations.queueVerificationEmail(id)));
   expect(await select('select from emails where subject_id = $1', id)).toHaveLength(1);
 });
 
-test('a registration that has ended asks for no mail', async () => {
+test('a registration that has ended requests no mail', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();
   await services.registrations.cancel(id, 'cancelled_by_operator');
@@ -164,11 +164,11 @@ test('a registration that has ended asks for no mail', async () => {
   );
 });
 
-describe('nothing is left that waits for an address that somebody has', () => {
+describe('nothing is left that waits for a taken address', () => {
   const waiting = (email: string) =>
     select(`select id from pending_registrations where status = 'pending' and email = $1`, email);
 
-  test('where it is registered while its first registration is confirmed: they are told as whoever has an account', async () => {
+  test('if it is registered while its first registration is confirmed: that mail says that there is an account', async () => {
     const services = registrationServices(database);
     const { id, request } = await services.park();
     const confirm = (tx: Parameters<typeof provision>[0]) => provision(tx, id, services.now());
@@ -179,7 +179,7 @@ describe('nothing is left that waits for an address that somebody has', () => {
     expect(intent).toMatchObject({ status: 'parked', user_id: (await row(id)).user_id });
   });
 
-  test('where whoever has just been invited becomes an administrator: their process is told', async () => {
+  test('if an invited person becomes an administrator: their process is told', async () => {
     const services = registrationServices(database);
     const { id, request } = await services.park();
     const [userId, now] = [uuidv7(), services.now()];

@@ -50,7 +50,7 @@ const left = async (id: string) =>
   );
 const versionOf = async (id: string): Promise<number> => (await call('GET', `/nodes/${id}`)).json().data.version;
 
-test('the lowest first, until what is left goes in one; each is told with the node that was deleted', async () => {
+test('the lowest nodes are deleted first, until one transaction can do the rest; each event names the deleted top node', async () => {
   const top = await grown();
   const before = await countersOf(api, account);
   expect(await remove({ id: top.id, version: await versionOf(top.id) })).toBe(4); // three, three, three, and the last two
@@ -75,7 +75,7 @@ test('a node that is changed during its deletion is not deleted any further', as
   expect(await left(top.id)).toHaveLength(8);
 });
 
-test('of a request that was given up the rest is left, and the next one goes on with it', async () => {
+test('a request that was given up leaves the rest, and the next one continues with it', async () => {
   const top = await grown();
   const asked = { id: top.id, version: await versionOf(top.id) };
   const givenUp = new LazyAbort();
@@ -88,7 +88,7 @@ test('of a request that was given up the rest is left, and the next one goes on 
   expect(await left(top.id)).toEqual([]);
 });
 
-test('roles of whom there are many go before their node, each told once', async () => {
+test('a node’s many roles are deleted before it, each with one event', async () => {
   const top = await newNode(call, 'Crowded', null);
   const below = await newNode(call, 'Below', top.id);
   const held: string[] = [];
@@ -110,7 +110,7 @@ test('roles of whom there are many go before their node, each told once', async 
   expect(told.map(({ id }) => id)).toEqual(held.sort());
 });
 
-test('a node with many roles and nothing below it goes in parts without cascade, too', async () => {
+test('a node with many roles and nothing below it is deleted in parts without cascade, too', async () => {
   const top = await newNode(call, 'Crowded alone', null);
   for (let i = 0; i < 4; i++) await newIdentity(api, account, [['organization_manager', top.id]]);
   expect(await remove({ id: top.id, version: await versionOf(top.id) }, { cascade: false })).toBe(2);

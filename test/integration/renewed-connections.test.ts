@@ -23,7 +23,7 @@ const listening = async (channel: string) => {
   return rows.map(({ pid }) => pid);
 };
 
-test('connections that are never idle are replaced, and nobody notices: they ask anew where the primary is', async () => {
+test('connections that are never idle are replaced unnoticed: they look up the primary again', async () => {
   const options = { url: database.url, poolSize: 1, applicationName: 'test', onError: () => {} };
   const db = await openDb({ ...options, renewAfterSeconds: 1 });
   const which = { name: 'which', text: 'select pg_backend_pid() as pid' };
@@ -45,7 +45,7 @@ test('connections that are never idle are replaced, and nobody notices: they ask
   }
 });
 
-test('who listens does so by another connection after a while, misses nothing, and is one all the time', async () => {
+test('a listener changes its connection after a while, misses nothing, and has one all the time', async () => {
   const heard: (string | undefined)[] = [];
   const listener = listenToChannel({
     url: database.url,
@@ -72,7 +72,7 @@ test('who listens does so by another connection after a while, misses nothing, a
   await until('none is left', async () => (await listening('renewed')).length === 0);
 });
 
-test('a connection on which it may not listen is closed, and not left to PostgreSQL', async () => {
+test('a connection that may not listen is closed, and not left open in PostgreSQL', async () => {
   // As a standby refuses it: an error of the statement, after which the connection still works.
   const channel = 'no channel';
   const listener = listenToChannel({
@@ -89,7 +89,7 @@ test('a connection on which it may not listen is closed, and not left to Postgre
   }
 });
 
-test('who listens says once that PostgreSQL refuses it, and once that it listens again', async () => {
+test('a listener logs once that PostgreSQL refuses it, and once that it listens again', async () => {
   const lines: { level: number; msg: string; channel: string; fault?: string }[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
   const name = new URL(database.url).pathname.slice(1);
@@ -128,7 +128,7 @@ test('who listens says once that PostgreSQL refuses it, and once that it listens
   expect(lines).toHaveLength(2); // stopping is no loss
 });
 
-test('a listener that cannot even begin says so, too', async () => {
+test('a listener that cannot even start logs it, too', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'info', base: null, timestamp: false }, { write: (line) => void lines.push(line.trim()) });
   const url = new URL(database.url);

@@ -81,7 +81,7 @@ const look = async (id: string) => {
   return deliver(id);
 };
 
-test('the holder hears of each moment once, at that moment, in words that say what and where', async () => {
+test('the holder gets one mail about each moment, at that moment, that says what and where', async () => {
   const holder = await newHolder();
   const id = await assign(holder, { effective_from: inDays(2), effective_to: inDays(20) });
   expect(await look(id)).toEqual([]);
@@ -108,7 +108,7 @@ test('the holder hears of each moment once, at that moment, in words that say wh
   expect(JSON.stringify(waiting)).not.toMatch(/Ana|Berlin|Editor|@/);
 });
 
-test('it is shown as the mail of the Environment: its brand, or the name of the Application', async () => {
+test('the mail has the Environment’s design: its brand, or the Application’s name', async () => {
   const hear = async () => {
     const id = await assign(await newHolder(), { effective_from: inDays(1) });
     api.clock.advance(days(1));
@@ -125,7 +125,7 @@ test('it is shown as the mail of the Environment: its brand, or the name of the 
   expect(await hear()).toEqual({ name: brand, color, supportEmail });
 });
 
-test('nobody hears who was not to; one that exists alike keeps what was asked first', async () => {
+test('nobody else gets a mail; an existing equal assignment keeps its setting', async () => {
   const holder = await newHolder();
   const window = { effective_from: inDays(1), effective_to: inDays(2) };
   const path = `/identities/${holder.id}/role-assignments`;
@@ -138,7 +138,7 @@ test('nobody hears who was not to; one that exists alike keeps what was asked fi
   expect(await look(data.assignment_id)).toEqual([]);
 });
 
-test('asked for in bulk and in the Portal it is shown wherever assignments are listed', async () => {
+test('an assignment with mails is shown as such in bulk, in the Portal and in all lists', async () => {
   const [one, other] = [await newHolder(), await newHolder()];
   const window = { effective_to: inDays(30) };
   const of = (identity_id: string) => ({
@@ -171,7 +171,7 @@ test('after a time without a worker only the last mail is sent', async () => {
   expect(events.map(({ action }) => action.split('.')[1])).toEqual(['activated', 'expiring', 'expiring', 'expired']);
 });
 
-test('its process learns when to look again, and that there is nothing more to tell', async () => {
+test('the assignment’s process learns when to look again, and when nothing is left to report', async () => {
   const { accountId, applicationId, environmentId } = account.scope;
   const bounds = { effective_from: inDays(1), effective_to: inDays(3) };
   const holder = await newHolder();
@@ -211,7 +211,7 @@ test('its process learns when to look again, and that there is nothing more to t
   expect(await windows.advance(uuidv7())).toEqual({ status: 'removed', wakeAt: null });
 });
 
-test('a mail that is no longer true is not sent: taken away, stopped, over, or the holder kept out', async () => {
+test('a mail that is not true any more is not sent: removed, stopped, ended, or the holder kept out', async () => {
   const window = () => ({ effective_from: inDays(1), effective_to: inDays(5) });
   const begun = async () => {
     const holder = await newHolder();
@@ -246,7 +246,7 @@ test('a mail that is no longer true is not sent: taken away, stopped, over, or t
   expect(await deliver(gone.id)).toEqual([]);
 });
 
-test('it is in the language and under the name of the Environment, and says where there is no end', async () => {
+test('the mail has the Environment’s language and name, and says if there is no end', async () => {
   const { environmentId } = account.scope;
   await rowsOf(api, `update environment_settings set default_locale = 'de', branding = $2 where environment_id = $1`, [
     environmentId,

@@ -57,7 +57,7 @@ async function sweep(): Promise<void> {
     place = (await housekeeping.sweep(place ?? null, 10)).next;
 }
 
-test('a total is exact at every moment while many come and go, some of them taken back, and parts are merged', async () => {
+test('a total is exact at every moment while many rows come and go, some rolled back, and parts are merged', async () => {
   const { accountId } = account.scope;
   let isOver = false;
   const work = async (seed: number) => {
@@ -111,7 +111,7 @@ test('a total is exact at every moment while many come and go, some of them take
   expect(await partsOf('emails')).toHaveLength(1);
 });
 
-test('who counts waits for nobody who has not committed, whichever of two lists each comes to first', async () => {
+test('counting waits for no uncommitted transaction, in whatever order two lists are reached', async () => {
   const { db } = api.database;
   await db.transaction('system', async (tx) => {
     await addMails(tx, 1);
@@ -133,7 +133,7 @@ test('who counts waits for nobody who has not committed, whichever of two lists 
   expect([await partsOf('emails'), await partsOf('identities')]).toEqual([[{ value: '7' }], [{ value: '9' }]]);
 });
 
-test('the lists say so: of processes by their kind, of the directory, and of what housekeeping leaves', async () => {
+test('the lists use the totals: processes by kind, the directory, and housekeeping’s remains', async () => {
   const before = { all: await itemCount('/processes'), people: await itemCount('/identities') };
   await api.database.db.transaction('system', async (tx) => {
     await addMails(tx, 25);
@@ -147,7 +147,7 @@ test('the lists say so: of processes by their kind, of the directory, and of wha
   expect(await partsOf('emails')).toEqual([]);
 });
 
-test('of deliveries all, and those that succeeded as what is left without the others', async () => {
+test('all deliveries are counted, and the succeeded ones as the rest', async () => {
   const { accountId, environmentId } = account.scope;
   const path = account.portalPath('/webhooks').slice(`/portal/v1/accounts/${account.accountSlug}`.length);
   const payload = { url: 'https://hooks.example/in', event_types: ['*'] };
@@ -171,7 +171,7 @@ test('of deliveries all, and those that succeeded as what is left without the ot
   expect(await counts()).toEqual({ all: 6, succeeded: 4, failed: 0, pending: 1 });
 });
 
-test('who is inactive, and who is active as everybody else, whichever way they become so', async () => {
+test('inactive people are counted, and active ones as the rest, however they become so', async () => {
   const people = account.portalPath('/identities').slice(`/portal/v1/accounts/${account.accountSlug}`.length);
   const counts = async () => ({
     all: await itemCount(people),
@@ -206,7 +206,7 @@ test('who is inactive, and who is active as everybody else, whichever way they b
   expect(after.summary).toMatchObject({ active: after.active, inactive: 2 });
 });
 
-test('what is in an Environment that is being removed counts for nothing, and nothing of it is left', async () => {
+test('an Environment that is being removed counts as nothing, and no total of it is left', async () => {
   const { accountId, environmentId } = account.scope;
   const path = account.portalPath('').slice(`/portal/v1/accounts/${account.accountSlug}`.length);
   for (const name of ['ivy', 'ida']) {
@@ -247,7 +247,7 @@ test('the service reads totals of its own tenant, and changes none', async () =>
   }
 });
 
-test('api keys are counted for their Environment alone', async () => {
+test('API keys are counted for their Environment alone', async () => {
   const headers = await account.apiKey();
   const count = async () =>
     (await send(api.app, 200, { url: '/api/v1/api-keys', headers })).json().pagination.item_count;

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-test('the entities say exactly what the migrations made', async () => {
+test('the entities describe exactly what the migrations created', async () => {
   const source = createDataSource(database.ownerUrl);
   await source.initialize();
   const { upQueries } = await source.driver.createSchemaBuilder().log();
@@ -48,7 +48,7 @@ test("a transaction cannot write another Account's rows", async () => {
   await expect(foreign).rejects.toThrow(/row-level security/);
 });
 
-test('the service cannot change or delete what happened', async () => {
+test('the service cannot change or delete events', async () => {
   for (const text of ['update events set action = action', 'delete from events', 'truncate events']) {
     await expect(database.db.transaction('system', (tx) => tx.query(text))).rejects.toThrow(/permission denied/);
   }

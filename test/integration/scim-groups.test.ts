@@ -93,7 +93,7 @@ test('a group is created, read, renamed and deleted; its members see it', async 
   ]);
 });
 
-test('a mapping whose role is deleted while a group changes is over, and the change goes on', async () => {
+test('a mapping whose role is deleted while a group changes ends, and the change is completed', async () => {
   const [ana, group] = [await newUser(call), await newGroup(call, 'Going')];
   const mapping = await map('Going');
   const change = await comingUpon(
@@ -106,7 +106,7 @@ test('a mapping whose role is deleted while a group changes is over, and the cha
   expect(await heldBy(api, ana.id)).toEqual([]);
 });
 
-test('members come and go by every way that directories write', async () => {
+test('members are added and removed in every way that directories use', async () => {
   const ids = [];
   for (let i = 0; i < 3; i++) ids.push((await newUser(call)).id);
   const [a, b, c] = ids.sort() as [string, string, string];
@@ -133,7 +133,7 @@ test('members come and go by every way that directories write', async () => {
   expect(await patch({ op: 'remove', path: 'displayName' })).toBe('400 mutability');
 });
 
-test('a group is another one once somebody in it is deleted, whoever deletes them', async () => {
+test('a group has a new version once a member is deleted, whoever deletes them', async () => {
   const key = callsWith(api, await account.apiKey());
   for (const remove of [
     (id: string) => call('DELETE', `/Users/${id}`),
@@ -156,7 +156,7 @@ test('a group is another one once somebody in it is deleted, whoever deletes the
   }
 });
 
-test('a page of groups with their members ends where they would be too many', async () => {
+test('a page of groups with their members ends before it gets too large', async () => {
   const own = await newDirectory(api, await newAccount(api));
   const user = await newUser(own);
   const [one, two] = [await newGroup(own, 'One', user.id), await newGroup(own, 'Two', user.id)];
@@ -184,7 +184,7 @@ test('a search over users and groups returns as many groups as fit, and more wit
   expect(await search({ excludedAttributes: ['members'] })).toMatchObject({ totalResults: 21, itemsPerPage: 21 });
 });
 
-test('a group that seems full is counted, and then takes who comes', async () => {
+test('a group that seems full is counted, and then accepts members', async () => {
   const [ana, ben] = [await newUser(call), await newUser(call)];
   const id = await newGroup(call, 'Full', ana.id);
   await rowsOf(api, 'update scim_groups set members_at_most = 20000 where id = $1', [id]);
@@ -199,7 +199,7 @@ test('a group that seems full is counted, and then takes who comes', async () =>
   );
 });
 
-test('being in a group is holding what it is mapped to, by name or by id', async () => {
+test('a group’s members hold what it is mapped to, by name or by id', async () => {
   const user = await newUser(call);
   const byName = await map('ADMINS');
   const id = await newGroup(call, 'Admins', user.id);
@@ -218,7 +218,7 @@ test('being in a group is holding what it is mapped to, by name or by id', async
     );
 });
 
-test('what two groups give stays until both are gone, and what was given by hand stays for good', async () => {
+test('what two groups give stays until both are gone, and what was assigned by hand stays for good', async () => {
   const user = await newUser(call);
   const one = await map('First');
   const two = await map('Second', { role_id: one.role_id });
@@ -259,7 +259,7 @@ test('parallel changes of groups end as if they had come one after the other', a
   for (const { id } of users) expect(await heldBy(api, id)).toEqual([]);
 });
 
-test('mappings give no more than who makes them may give, and name what is there', async () => {
+test('mappings give no more than their creator may assign, and name what exists', async () => {
   const body = { environment_id: account.scope.environmentId, scim_group: 'X', role_id: await newRole() };
   const refused = async (more: object, role: 'owner' | 'viewer' | 'developer' = 'owner') =>
     outcomeOf(await portal('POST', '/scim/group-mappings', { ...body, ...more }, role));
@@ -345,7 +345,7 @@ describe('the directory of an organization', () => {
     expect(await bothTimes(andStay)).toEqual([403, false]);
   });
 
-  test('what its groups give inside an organization further down goes with the mapping, the group and the membership', async () => {
+  test('what its groups give inside an organization below ends with the mapping, the group and the membership', async () => {
     const inner = (await make(api, account, '/organizations', { name: 'Inner', parent_node_id: organization })).id;
     const more = { organization_id: organization, node_id: inner };
     const [kept, unmapped] = [await map('Nested', more), await map('Nested', more)];
@@ -381,7 +381,7 @@ describe('the directory of an organization', () => {
     expect(await heldBy(api, user.id)).not.toContain(asHeld(mapping));
   });
 
-  test('takes in whom the account knows only where the organization has verified the domain', async () => {
+  test('accepts people of the account only if the organization has verified the domain', async () => {
     const stranger = anAddress();
     await make(api, account, '/identities', { email: stranger });
     expect(scimOutcome(await own('POST', '/Users', { userName: stranger }))).toBe('409 uniqueness');
@@ -395,7 +395,7 @@ describe('the directory of an organization', () => {
     expect([await isMember(id), await isThere(id)]).toEqual([false, true]);
   });
 
-  test('gives whom its provider can be no address of somebody else', async () => {
+  test('gives a person of its provider no address of another’s', async () => {
     const [mine, mineToo] = [await verified(api, account, organization), await verified(api, account, organization)];
     const theirs = await verified(api, account, (await make(api, account, '/organizations', { name: 'Theirs' })).id);
     const { id } = await newUser(own, { userName: anAddress(mine) });

@@ -93,7 +93,7 @@ test('a group of more than a thousand members is refused, and one of far more is
   expect([scimOutcome(far), far.json().detail]).toEqual(['400 invalidValue', expect.stringContaining('far more')]);
 });
 
-test('a group of a thousand takes all the roles that its name stands for', async () => {
+test('a group of a thousand gets all the roles that its name is mapped to', async () => {
   const owner = await account.as('owner');
   for (let i = 0; i < 12; i++) {
     const { id } = await make(api, account, '/roles', { name: `Role ${i}`, permission_keys: ['hierarchy.view'] });
@@ -114,7 +114,7 @@ test('a group of a thousand takes all the roles that its name stands for', async
   expect(held).toEqual({ count: 12 * most });
 });
 
-test('who holds a role already is not read for each one that a mapped group gives it to', async () => {
+test('a present holder of a role is not read for each one that a mapped group gives it to', async () => {
   await newGroup('Mapped', most);
   const role = await make(api, account, '/roles', { name: 'Mapped', permission_keys: ['hierarchy.view'] });
   const { accountId, applicationId, environmentId: environment_id } = account.scope;

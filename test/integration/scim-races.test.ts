@@ -31,7 +31,7 @@ const personOf = async (id: string) =>
     ])
   )[0];
 
-test('what is changed meanwhile stays changed, where the directory says nothing of it', async () => {
+test('a simultaneous change stays if the directory does not mention the field', async () => {
   const user = await newUser(directory, { name: { givenName: 'Ana', familyName: 'Arendt' } });
   const email = anAddress();
   const answer = await comingUpon(
@@ -57,7 +57,7 @@ test('a version that was read before the change is refused', async () => {
   expect([answer.statusCode, answer.json().title]).toEqual([412, undefined]);
 });
 
-test('whom an administrator keeps out meanwhile is not let in by the directory of an organization', async () => {
+test('a person whom an administrator keeps out meanwhile is not let in by an organization’s directory', async () => {
   const owner = callsOf(api, account.accountSlug, await account.as('owner'));
   const environment = `/applications/${account.applicationSlug}/environments/development`;
   const made = await owner('POST', `${environment}/organizations`, { name: `Kept out ${randomUUID()}` });
@@ -83,7 +83,7 @@ test('whom an administrator keeps out meanwhile is not let in by the directory o
   expect(outcomeOf(await owner('POST', `${environment}/identities/${user.id}/activate`))).toBe('200');
 });
 
-test('a mapping whose node is deleted at any moment of its own deletion is told to be deleted once', async () => {
+test('a mapping whose node is deleted at any moment of its own deletion has one deletion event', async () => {
   const owner = callsOf(api, account.accountSlug, await account.as('owner'));
   const key = callsWith(api, await account.apiKey());
   const role_id = await newRole(key, `Role ${randomUUID()}`, []);

@@ -45,7 +45,7 @@ async function map(scimGroup: string, nodeId: string) {
   return { id: made.json().data.id as string, held: `${roleId} ${nodeId}` };
 }
 
-test('a list of mappings is narrowed by what the group is called, or by what the group that it names is', async () => {
+test('a list of mappings is filtered by the group’s name, or by that of the group with the mapped id', async () => {
   const { id: byName } = await map('Engineers 100%', organization);
   const group = await newGroup(own, 'Night watch');
   const { id: byId } = await map(group, organization);
@@ -59,7 +59,7 @@ test('a list of mappings is narrowed by what the group is called, or by what the
   expect(await found('nothing that there is')).toEqual([]);
 });
 
-test('what a group gives counts where somebody could be taken over, also once it was taken by hand: the group gives it again', async () => {
+test('a group gives its role in spite of a present one, also once that was removed by hand: the group assigns it again', async () => {
   const { held } = await map('Stewards', organization);
   const { id } = await newUser(own);
   const group = await newGroup(own, 'Stewards', id);
@@ -79,7 +79,7 @@ test('what a group gives counts where somebody could be taken over, also once it
   expect(await heldBy(api, id)).toEqual([held]);
 });
 
-test('somebody who comes back into the organization holds what their groups give', async () => {
+test('a person who returns to the organization holds what their groups give', async () => {
   const { held } = await map('Engineers', organization);
   const { id, userName } = await newUser(own);
   await newGroup(own, 'Engineers', id);
@@ -101,7 +101,7 @@ test('somebody who comes back into the organization holds what their groups give
   expect(userName).toBeDefined();
 });
 
-test('who comes back by an invite while a change of their directory wants them as well comes in', async () => {
+test('a person who returns by an invite while a change of their directory adds them as well is let in', async () => {
   const accepted = await endedByDeadlock<LightMyRequestResponse>(api.database, async () => {
     const { id, userName } = await newUser(own);
     expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${id}`))).toBe('204');
@@ -116,7 +116,7 @@ test('who comes back by an invite while a change of their directory wants them a
   expect(outcomeOf(accepted)).toBe('200');
 });
 
-test('a mapping of a group goes with the group, and says so', async () => {
+test('a mapping of a group is deleted with the group, with its event', async () => {
   const { id: userId } = await newUser(own);
   const group = await newGroup(own, 'Mapped', userId);
   const { id, held } = await map(group, organization);
@@ -131,7 +131,7 @@ test('a mapping of a group goes with the group, and says so', async () => {
   ]);
 });
 
-test('whoever is being taken out of the organization while a group takes them in holds nothing of it', async () => {
+test('a person who is removed from the organization while a group adds them gets nothing from it', async () => {
   const { id } = await newUser(own);
   const group = await newGroup(own, 'Pushed');
   await map(group, organization);
@@ -152,7 +152,7 @@ test('whoever is being taken out of the organization while a group takes them in
   expect(await heldBy(api, id)).toEqual([]);
 });
 
-test('whoever is being taken out of the environment while their group comes to stand for a role does not have it when they come back', async () => {
+test('a person who is removed from the environment while their group is mapped to a role does not have it on their return', async () => {
   const everyone = await newDirectory(api, account);
   const { id, userName } = await newUser(everyone);
   const group = await newGroup(everyone, 'Everyone', id);
@@ -193,7 +193,7 @@ describe('at a node that is moved out of the organization', () => {
     (await rowsOf(api, `select from events where resource_id = $1 and action = 'scim_group_mapping.deleted'`, [id]))
       .length;
 
-  test('its directory gives nothing any more, and its mapping is over', async () => {
+  test('its directory gives nothing any more, and its mapping has ended', async () => {
     const unit = await unitIn(organization);
     const team = await unitIn(unit);
     const [above, inside, kept] = [await map('Eng', unit), await map('Eng', team), await map('Eng', organization)];
@@ -208,7 +208,7 @@ describe('at a node that is moved out of the organization', () => {
     expect([await ends(above.id), await ends(inside.id), await ends(kept.id)]).toEqual([1, 1, 0]);
   });
 
-  test('a mapping that is made while that goes on waits for it, and is refused; so is one that would come there', async () => {
+  test('a mapping that is created meanwhile waits, and is refused; so is one that would move there', async () => {
     const unit = await unitIn(organization);
     const team = await unitIn(unit);
     const { id: elsewhere } = await map('Eng', organization);
@@ -228,7 +228,7 @@ describe('at a node that is moved out of the organization', () => {
     expect(await moving(rootId, () => portal('POST', '/scim/group-mappings', mapping))).toBe('400 validation.failed');
   });
 
-  test('what was left there by moves of before goes with the membership and with the organization', async () => {
+  test('what earlier moves left there ends with the membership and with the organization', async () => {
     const [one, two] = [await unitIn(organization), await unitIn(organization)];
     const [first, second] = [await map('Eng', one), await map('Eng', two)];
     const [ana, ben] = [await newUser(own), await newUser(own)];

@@ -49,7 +49,7 @@ const isMember = async (organizationId: string, identityId: string) =>
 const nameOf = async (identityId: string) =>
   (await rowsOf(api, 'select first_name, last_name from identities where id = $1', [identityId]))[0];
 
-test('an address that the owner of its domain gives somebody is theirs by more than a word', async () => {
+test('an address that the owner of its domain gives a person is more than claimed', async () => {
   const organization = await newOrganization('Vouching');
   const domain = await verified(api, account, organization);
   const own = await newDirectory(api, account, organization);
@@ -69,7 +69,7 @@ test('an address that the owner of its domain gives somebody is theirs by more t
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: true }]);
 });
 
-test('who comes to production by its directory brings nothing of before, where it was only said that the address is theirs', async () => {
+test('a person who enters production by its directory brings nothing of a time when their address was only claimed', async () => {
   const domain = await verified(api, account);
   const { environmentId } = account.productionScope;
   const made = await callsOf(api, account.accountSlug, await account.as('owner'))('POST', '/scim/tokens', {
@@ -93,7 +93,7 @@ test('who comes to production by its directory brings nothing of before, where i
   expect(await rowsOf(api, standing, [said.id])).toEqual([{ verified: true, said: false }]);
 });
 
-test('its own person who is no member of the organization any more is kept out all the same, once that is said', async () => {
+test('an organization keeps out its own person who is no member any more, once its directory says so', async () => {
   const organization = await newOrganization('Left');
   const own = await newDirectory(api, account, organization);
   const person = await newIdentityCaller(api, account, [], anAddress(await verified(api, account, organization)));
@@ -110,7 +110,7 @@ test('its own person who is no member of the organization any more is kept out a
   expect([await isLetIn(person.id), await isMember(organization, person.id)]).toEqual([true, true]);
 });
 
-test('keeping somebody out of the organization only is a change with its time', async () => {
+test('keeping a person out of the organization only is a change with its time', async () => {
   const [organization, other] = [await newOrganization('Timed'), await newOrganization('Timed elsewhere')];
   const own = await newDirectory(api, account, organization);
   const { id } = await newUser(own);
@@ -126,7 +126,7 @@ test('keeping somebody out of the organization only is a change with its time', 
   }
 });
 
-test('somebody who is known already keeps names that the directory does not send', async () => {
+test('a known person keeps names that the directory does not send', async () => {
   const call = await newDirectory(api, account, null);
   const email = anAddress(await verified(api, account));
   const there = { email, firstName: 'Ana', lastName: 'Berg', emailVerified: true, password: null };
@@ -136,7 +136,7 @@ test('somebody who is known already keeps names that the directory does not send
   expect(await nameOf(identity.id)).toEqual({ first_name: 'Anna', last_name: 'Berg' });
 });
 
-describe('whose domain another organization has verified', () => {
+describe('a person whose domain another organization has verified', () => {
   let [a, b, domain] = ['', '', ''];
   let [ofA, ofB] = [] as unknown as [ScimCall, ScimCall];
   beforeAll(async () => {
@@ -155,7 +155,7 @@ describe('whose domain another organization has verified', () => {
     return user;
   };
 
-  test('nobody else makes, whether there is such a person or not, nor gives the address to anybody', async () => {
+  test('is created by nobody else, whether or not they exist, nor is the address given to anybody', async () => {
     const { id } = await newUser(ofA);
     const theirs = await newUser(ofB, { userName: anAddress(domain) });
     const ofEnvironment = await newDirectory(api, account);
@@ -175,12 +175,12 @@ describe('whose domain another organization has verified', () => {
     await rowsOf(api, 'delete from sso_domains where domain = $1 and organization_id is null', [domain]);
   });
 
-  test('nor does an organization whom only the account vouches for', async () => {
+  test('nor by an organization for which only the account vouches', async () => {
     const accounts = await verified(api, account);
     expect(scimOutcome(await ofA('POST', '/Users', { userName: anAddress(accounts) }))).toBe('409 uniqueness');
   });
 
-  test('its directory takes over, with what groups of the other gave, and what that kept out', async () => {
+  test('is taken over by its directory, without what the other’s groups gave, and its suspension', async () => {
     const role = (await make(api, account, '/roles', { name: 'Guests', permission_keys: ['hierarchy.view'] })).id;
     const portal = callsOf(api, account.accountSlug, await account.as('owner'));
     const mapping = {
@@ -252,7 +252,7 @@ describe('whose domain another organization has verified', () => {
     expect([await isLetIn(id), await sessions()]).toEqual([true, 1]);
   });
 
-  test('who is in another organization, too, is not renamed by who has not verified the domain', async () => {
+  test('who is in another organization, too, is not renamed by one that has not verified the domain', async () => {
     const { id } = await newUser(ofA, { name: { givenName: 'Ana' } });
     expect((await set(ofA, id, 'name.givenName', 'Anna')).statusCode).toBe(200);
     await make(api, account, `/organizations/${b}/members`, { identity_id: id });
@@ -261,7 +261,7 @@ describe('whose domain another organization has verified', () => {
   });
 });
 
-describe('who is called otherwise elsewhere, and whose name the directory may not write', () => {
+describe('a person with another name elsewhere, which the directory may not change', () => {
   /** Creates a person as Jane by one organization's directory, known to another organization as Janet. */
   async function renamed(name: string) {
     const [own, other] = [await newOrganization(name), await newOrganization(`${name} too`)];
@@ -286,7 +286,7 @@ describe('who is called otherwise elsewhere, and whose name the directory may no
     }
   });
 
-  test('is written otherwise by a PUT, which leaves the name; a PATCH of the name is refused', async () => {
+  test('is changed otherwise by a PUT, which leaves the name; a PATCH of the name is refused', async () => {
     const { call, user, put } = await renamed('Written');
     const written = await put({ title: 'Engineer', active: true });
     expect([written.statusCode, written.json().title, written.json().name]).toMatchObject([200, 'Engineer', known]);
@@ -296,7 +296,7 @@ describe('who is called otherwise elsewhere, and whose name the directory may no
   });
 });
 
-test('whom a directory has not made, it no longer renames once the domain is not its own', async () => {
+test('a person is not renamed by a directory that did not create them, once the domain is not its own', async () => {
   const organization = await newOrganization('Lapsed');
   const own = await newDirectory(api, account, organization);
   const domain = await verified(api, account, organization);
@@ -309,7 +309,7 @@ test('whom a directory has not made, it no longer renames once the domain is not
   expect([await isMember(organization, id), await isLetIn(id)]).toEqual([false, true]);
 });
 
-test('a directory of tests does not change who joined production, unless the domain is its own', async () => {
+test('a person is not changed by a test directory once they joined production, unless the domain is its own', async () => {
   const call = await newDirectory(api, account);
   const domain = `${crypto.randomUUID()}.example`;
   const user = await newUser(call, { userName: anAddress(domain), name: { givenName: 'Jane' } });
@@ -324,7 +324,7 @@ test('a directory of tests does not change who joined production, unless the dom
   expect((await set(call, user.id, 'name.givenName', 'Jane')).statusCode).toBe(200);
 });
 
-describe('whom a directory has deactivated and then deleted', () => {
+describe('a person whom a directory has deactivated and then deleted', () => {
   let [organization, domain] = ['', ''];
   let own: ScimCall;
   beforeAll(async () => {
@@ -344,20 +344,20 @@ describe('whom a directory has deactivated and then deleted', () => {
   };
   const again = (userName: string, call = own) => call('POST', '/Users', { userName, active: true });
 
-  test('it lets in again', async () => {
+  test('is let in again by it', async () => {
     const { id, email } = await gone();
     expect((await again(email)).json()).toMatchObject({ id, active: true });
     expect(await isLetIn(id)).toBe(true);
   });
 
-  test('nobody else does, and it neither once the application has kept them out', async () => {
+  test('is let in by nobody else, nor by it once the application has kept them out', async () => {
     const { id, email } = await gone();
     expect(outcomeOf(await key('POST', `/identities/${id}/deactivate`))).toBe('200');
     expect((await again(email)).statusCode).toBe(403);
     expect(await isLetIn(id)).toBe(false);
   });
 
-  test('the organization that has their domain by now does', async () => {
+  test('is let in by the organization that has their domain by now', async () => {
     const { id, email } = await gone();
     const next = await newOrganization('Acquirer');
     const ofNext = await newDirectory(api, account, next);

@@ -41,7 +41,7 @@ const eventsOf = async (id: string) =>
     )
   ).map(({ action }) => action);
 
-test('a client that names its type where there is nothing to send deletes all the same', async () => {
+test('a client that sends a content type without content deletes all the same', async () => {
   const { token } = await newToken(api, account);
   const own = scimOf(api, token);
   const { id } = await newUser(own);
@@ -63,7 +63,7 @@ test('a client that names its type where there is nothing to send deletes all th
   expect((await empty('DELETE', `/Users/${id}`)).statusCode).toBe(204);
 });
 
-test('a token is shown once, tells when it was used, and stops at once when it is revoked or over', async () => {
+test('a token is shown once, records its last use, and stops at once when it is revoked or expired', async () => {
   const { id, token, token_preview } = await newToken(api, account);
   expect(token_preview).toBe(`ghscim_…${token.slice(-4)}`);
   const own = scimOf(api, token);
@@ -105,7 +105,7 @@ test('a token that has expired is refused', async () => {
   api.clock.now = before;
 });
 
-test('a user is an identity with what the directory says of it, and events that name the token', async () => {
+test('a user is an identity with the directory’s data, and its events name the token', async () => {
   const userName = anAddress();
   const sent = {
     schemas: ['urn:ietf:params:scim:schemas:core:2.0:User', enterprise],
@@ -140,7 +140,7 @@ test('a user is an identity with what the directory says of it, and events that 
   expect(stored).toEqual({ password_hash: null });
 });
 
-test('names are on one line, trimmed, and none where there is nothing to see', async () => {
+test('names are on one line, trimmed, and empty if nothing is visible', async () => {
   const namesOf = async (givenName: string, familyName: string) => {
     const user = await newUser(call, { name: { givenName, familyName } });
     const [row] = await rowsOf(api, 'select first_name, last_name from identities where id = $1', [user.id]);
@@ -156,7 +156,7 @@ test('names are on one line, trimmed, and none where there is nothing to see', a
   expect((await namesOf('🙂'.repeat(200), 'x'))[0]).toMatchObject({ first_name: '🙂'.repeat(200) });
 });
 
-test('a name or an address that is there is refused as not unique, whatever its case', async () => {
+test('a taken name or address is refused as not unique, whatever its case', async () => {
   const { userName } = await newUser(call);
   for (const one of [
     { userName },
@@ -169,13 +169,13 @@ test('a name or an address that is there is refused as not unique, whatever its 
   expect(scimOutcome(await call('PATCH', `/Users/${other.id}`, patch))).toBe('409 uniqueness');
 });
 
-test('ten creations of one user at once make one', async () => {
+test('ten creations of one user at once create one', async () => {
   const userName = anAddress();
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('POST', '/Users', { userName })));
   expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([201, ...Array(9).fill(409)]);
 });
 
-test('PUT replaces, PATCH changes; with a version that is old neither does', async () => {
+test('PUT replaces, PATCH changes; with a stale version neither does', async () => {
   const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern' }, title: 'Engineer' });
   const at = `/Users/${user.id}`;
   const put = await call('PUT', at, { userName: user.userName, nickName: 'A' }, { 'if-match': user.meta.version });
@@ -198,7 +198,7 @@ test('PUT replaces, PATCH changes; with a version that is old neither does', asy
   expect(await rowsOf(api, changed, [user.id])).toEqual([attributes, attributes]);
 });
 
-test('a full name goes with a part of it that is changed, unless it is said anew', async () => {
+test('a full name is deleted when a part of it changes, unless it is sent again', async () => {
   const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern', formatted: 'Dr. Ana Kern' } });
   const nameAfter = async (...changes: object[]) =>
     (await call('PATCH', `/Users/${user.id}`, operations(...changes))).json().name;
@@ -216,7 +216,7 @@ test('a full name goes with a part of it that is changed, unless it is said anew
   });
 });
 
-test('an address out of bounds is refused, and who has one from before is changed and deactivated with it', async () => {
+test('an address beyond the limits is refused, and a person with one from before is changed and deactivated with it', async () => {
   const user = await newUser(call, { emails: [{ value: anAddress(), primary: true }, { value: anAddress() }] });
   const at = `/Users/${user.id}`;
   for (const value of [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, 'a@1.2.3.4']) {
@@ -240,7 +240,7 @@ test('an address out of bounds is refused, and who has one from before is change
   }
 });
 
-test('a user that becomes inactive is out of every session at once, and comes in again', async () => {
+test('a user that becomes inactive is out of every session at once, and can return', async () => {
   const domain = await verified(api, account);
   const person = await newIdentityCaller(api, account);
   await rowsOf(api, 'update identities set email = $2 where id = $1', [person.id, anAddress(domain)]);
@@ -258,7 +258,7 @@ test('a user that becomes inactive is out of every session at once, and comes in
   expect((await call('GET', `/Users/${person.id}`)).statusCode).toBe(404);
 });
 
-test('who was there before is seen, and taken over only where the domain of the address is verified', async () => {
+test('an existing person is seen, and taken over only if the domain of the address is verified', async () => {
   const theirs = await make(api, account, '/identities', { email: anAddress() });
   expect((await call('GET', `/Users/${theirs.id}`)).statusCode).toBe(200);
   const patch = operations({ op: 'replace', path: 'active', value: false });
@@ -280,7 +280,7 @@ test('who was there before is seen, and taken over only where the domain of the 
   expect(await eventsOf(ours.id)).toContain('scim_user.linked');
 });
 
-test('an outage while it is written down who was denied is told as SCIM tells errors', async () => {
+test('an outage while a denial is recorded is reported in SCIM’s form', async () => {
   const theirs = await make(api, account, '/identities', { email: anAddress() });
   const { db } = api.database;
   const ask = db.transaction.bind(db);
@@ -300,7 +300,7 @@ test('an outage while it is written down who was denied is told as SCIM tells er
   expect(refused.headers['content-type']).toContain('application/scim+json');
 });
 
-test('of two directories that provision the same people at once, one gets them', async () => {
+test('one of two directories that provision the same people at once gets them', async () => {
   const { id: organization } = await make(api, account, '/organizations', { name: 'Acme' });
   const own = await newDirectory(api, account, organization);
   const domain = await verified(api, account);
@@ -315,7 +315,7 @@ test('of two directories that provision the same people at once, one gets them',
   }
 });
 
-test('an address is vouched for by the claim of its domain, not of the one that a site at www. would have', async () => {
+test('an address is vouched for by the claim of its own domain, not by that of its www. site', async () => {
   const domain = await verified(api, account);
   const theirs = await make(api, account, '/identities', { email: anAddress(`www.${domain}`) });
   const patch = operations({ op: 'replace', path: 'active', value: false });
@@ -324,7 +324,7 @@ test('an address is vouched for by the claim of its domain, not of the one that 
   expect((await call('PATCH', `/Users/${ours.id}`, patch)).statusCode).toBe(200);
 });
 
-test('the address of somebody who has signed in cannot be moved by who does not own its domain', async () => {
+test('the address of a person who has signed in cannot be changed by a directory that does not own its domain', async () => {
   const user = await newUser(call);
   const at = `/Users/${user.id}`;
   const moved = anAddress();
@@ -335,7 +335,7 @@ test('the address of somebody who has signed in cannot be moved by who does not 
   expect((await call('GET', at)).json()).toMatchObject({ userName: moved });
 });
 
-test('an address that is moved is confirmed without the password of whoever made the identity', async () => {
+test('a changed address is confirmed without the password of the identity’s creator', async () => {
   const domain = await verified(api, account);
   const password = 'a passphrase of a stranger';
   const payload = { email: anAddress(domain), password, email_verified: false };
@@ -490,7 +490,7 @@ describe('lists', () => {
     expect((await of('DELETE', `/Users/${id}`)).statusCode).toBe(204);
   });
 
-  test('what no index answers is refused where it would have too many looked at', async () => {
+  test('a filter without an index is refused if it would read too many', async () => {
     const large = await newAccount(api);
     const inLarge = await newDirectory(api, large);
     const { userName } = await newUser(inLarge, { title: 'Engineer' });
@@ -509,7 +509,7 @@ describe('lists', () => {
     expect((await inLarge('GET', `/Users?filter=${encodeURIComponent(found)}`)).json().totalResults).toBe(1);
   });
 
-  test('pages and orders are as asked', async () => {
+  test('pages and orders are as requested', async () => {
     expect(await named('userName pr', '&sortBy=name.givenName&sortOrder=descending&count=2')).toBe('Dora Cleo');
     expect(await named('userName pr', '&sortBy=emails&startIndex=3')).toBe('Cleo Dora');
     const page = (await of('GET', '/Users?startIndex=2&count=2&attributes=userName')).json();
@@ -547,7 +547,7 @@ describe('lists', () => {
   });
 });
 
-test('nothing that a client sends is a fault of ours', async () => {
+test('no input of a client causes a server error', async () => {
   const { id } = await newUser(call);
   const deep = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`;
   const bodies: unknown[] = [
@@ -611,7 +611,7 @@ test('nothing that a client sends is a fault of ours', async () => {
   expect((await call('GET', '/Me')).statusCode).toBe(501);
 });
 
-test('a further address goes with its value, and the main one stays', async () => {
+test('a further address is deleted with its value, and the main one stays', async () => {
   const user = await newUser(call);
   const [main, other] = [user.userName, anAddress()];
   const at = `/Users/${user.id}`;
@@ -643,7 +643,7 @@ test('a further address goes with its value, and the main one stays', async () =
   expect(scimOutcome(await call('PATCH', `/Users/${plain.id}`, nothing))).toBe('200');
 });
 
-test('what is kept of a user is bounded; what was kept before is read, changed and deleted', async () => {
+test('a user’s stored data is bounded; larger data from before is read, changed and deleted', async () => {
   const addresses = (count: number) =>
     Array.from({ length: count }, (_, i) => ({ type: `t${i}`, formatted: 'ä'.repeat(500), locality: 'Berlin' }));
   const tooMuch = { userName: anAddress(), addresses: addresses(70) };

@@ -23,7 +23,7 @@ import { partsOf, posted, type ResponseParts, signedResponse } from '../support/
 import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../support/sso.js';
 
-/** When somebody has proved who they are is what their provider says of it, and not when they came. */
+/** The time of authentication is what a provider reports, and not when the person arrived here. */
 
 const baseUrl = 'http://localhost:3000';
 let world: TestProvider;
@@ -38,7 +38,7 @@ afterAll(async () => {
   await idp.stop();
 });
 
-/** An Environment with an organization whose OpenID provider says what a test has it say. */
+/** Creates an Environment with an organization whose OpenID provider says what a test wants. */
 const place = (overrides: Partial<SsoConnection> = {}, settings: Partial<EnvironmentSettings> = {}) =>
   newSsoPlace(world, { issuer: idp.issuer, clientId: 'client', clientSecret: 'a secret' }, overrides, settings);
 const samlPlace = async (overrides: Partial<SsoConnection> = {}) => {
@@ -52,13 +52,13 @@ const epoch = (at: Date) => Math.floor(at.getTime() / 1000);
 const ago = (ms: number) => new Date(world.now().getTime() - ms);
 
 interface Answering {
-  /** What the provider says of when it signed them in; null: nothing. */
+  /** The auth_time that the provider reports; null: none. */
   at: Date | null;
   email: string;
   claims?: object;
 }
 
-/** Has the provider answer the request that a browser was sent away with. */
+/** Has the provider answer the request that a browser was redirected with. */
 async function answer(browser: Browser, away: URL, { at, email, claims = {} }: Answering) {
   const { searchParams: asked } = away;
   const now = epoch(world.now());
@@ -85,7 +85,7 @@ const awayFrom = async (browser: Browser, url: string) => {
   return locationOf(away);
 };
 
-/** The whole way from the client; the answer of `/sso/complete`. */
+/** Signs in from the client; returns the answer of `/sso/complete`. */
 async function walk(
   browser: Browser,
   { client, organization }: SsoPlace,
@@ -96,7 +96,7 @@ async function walk(
   return answer(browser, await awayFrom(browser, url), answering);
 }
 
-/** The same by SAML. */
+/** Does the same by SAML. */
 async function walkSaml(
   browser: Browser,
   { client, organization }: SsoPlace,
@@ -143,13 +143,13 @@ describe('an age that is asked for', () => {
     const [row] = await world.query('select consecutive_failures from sso_connections where id = $1', [
       there.connection.id,
     ]);
-    expect(row).toEqual({ consecutive_failures: 0 }); // it is the person who can have asked for it
+    expect(row).toEqual({ consecutive_failures: 0 }); // the person may have caused it
   });
 });
 
 describe('a connection with force_authn', () => {
   const anew = { forceAuthn: true };
-  /** As somebody does who takes `prompt=login` out of the address, and has a session of hours ago at the provider. */
+  /** A person removes `prompt=login` from the address, and has an hours-old session at the provider. */
   const silently = { at: new Date(Date.now() - hours(8)) };
 
   test('asks for a new sign-in and its time, and takes no other', async () => {
@@ -177,10 +177,10 @@ describe('a connection with force_authn', () => {
       403,
       'sso.reauthentication_missing',
     ]);
-    // Entra obeys it, and says no time unless it is told to: the application hears that nobody knows.
+    // Entra obeys it, but reports no time unless configured to: the application gets an unknown time.
     const unsaid = await walk(world.browser(), there, { at: null, email }, login);
     expect((await claimsOf(there.client, unsaid)).claims.auth_time).toBe(1);
-    expect(codeIn(await walk(world.browser(), there, { ...silently, email }))).toBeTruthy(); // where nobody asks
+    expect(codeIn(await walk(world.browser(), there, { ...silently, email }))).toBeTruthy(); // if nobody asks
   });
 
   test('by SAML takes no other either, be it asked for or not', async () => {
@@ -206,12 +206,12 @@ describe('a connection with force_authn', () => {
 
 describe('a session that a provider began', () => {
   const passwordPage = ({ client }: SsoPlace) => accountUrl(client, {}, '/password');
-  /** As whoever is at the browser can begin it, without an age. */
+  /** A request without max_age, as anybody at the browser can start it. */
   const silentlyTo = ({ client, connection }: SsoPlace) => {
     const query = { client_id: client.clientId, destination: 'account/password', connection_id: connection.id };
     return `/oauth/sso?${new URLSearchParams(query)}`;
   };
-  /** A page of the account, up to where it is shown or the provider is asked. */
+  /** Opens a page of the account, up to where it is shown or the provider is asked. */
   async function open(browser: Browser, there: SsoPlace) {
     let page = await browser.get(passwordPage(there));
     while (page.statusCode === 303 && locationOf(page).origin === baseUrl)
@@ -257,7 +257,7 @@ describe('a session that a provider began', () => {
     const url = authorizeUrl(there.client, { organization: there.organization.slug, code_challenge: pkce.challenge });
     const resumed = await claimsOf(there.client, await browser.get(url));
     expect(resumed.claims.auth_time).toBe(epoch(at));
-    const aged = await awayFrom(browser, `${url}&max_age=300`); // it is no sign-in of the last five minutes
+    const aged = await awayFrom(browser, `${url}&max_age=300`); // no sign-in within the last five minutes
     expect(aged.origin).toBe(idp.issuer);
     expect(
       (await claimsOf(there.client, await answer(browser, aged, { at: world.now(), email }))).claims,
@@ -329,7 +329,7 @@ describe('a session that a provider began', () => {
     const page = await answer(browser, asked as URL, { at: null, email });
     expect(failureIn(page)).toEqual([403, 'sso.auth_time_missing']);
     const url = authorizeUrl(there.client, { organization: there.organization.slug, code_challenge: pkce.challenge });
-    expect(codeIn(await browser.get(url))).toBeTruthy(); // to the application they are signed in all the same
+    expect(codeIn(await browser.get(url))).toBeTruthy(); // they are signed in to the application all the same
   });
 
   test('that its provider found new enough is new enough here, by a clock that is a minute behind', async () => {

@@ -33,7 +33,7 @@ test('changes that wait for a standby that is away leave no sessions behind', as
       await expect(change()).rejects.toThrow('Query read timeout');
     }
     await until('none is left', async () => (await sessions()) === 0);
-    // They are there, on this server alone: whoever asked was told that nobody knows.
+    // The rows exist, on this server alone: the callers were told that the outcome is unknown.
     expect((await owner.query('select * from written')).rows).toHaveLength(4);
   } finally {
     await db.close();

@@ -13,7 +13,7 @@ import { newAccount, startApi } from '../support/api.js';
 import { codeFor, newProvider, password, redeem, refresh, type TestProvider, userinfo } from '../support/oauth.js';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.js';
 
-/** The settings as an operator gives them; the SDK reads them itself. */
+/** The settings as an operator sets them; the SDK reads them itself. */
 const settings = [
   'OTEL_EXPORTER_OTLP_ENDPOINT',
   'OTEL_EXPORTER_OTLP_HEADERS',
@@ -33,7 +33,7 @@ const said: string[] = [];
 const note = (...words: unknown[]) => said.push(String(words.at(-1)));
 const log = { warn: note, info: note };
 
-/** Traces that are sent when the process stops, and not before: the next time of the batch never comes. */
+/** Collects traces that are sent when the process stops, and not before: the batch's next time never comes. */
 async function traced(env: Record<string, string> = {}, protocol: 'http/json' | 'http/protobuf' = 'http/json') {
   const receiver = await startOtlpReceiver();
   receivers.push(receiver);
@@ -41,7 +41,7 @@ async function traced(env: Record<string, string> = {}, protocol: 'http/json' | 
   await startTracing({ protocol, serviceName: 'gatehouse-test', log });
   return {
     ...receiver,
-    /** What a process that ends has sent. */
+    /** Returns what an ended process has sent. */
     async sent() {
       await stopTracing();
       return receiver;
@@ -49,7 +49,7 @@ async function traced(env: Record<string, string> = {}, protocol: 'http/json' | 
   };
 }
 
-/** Ids that a caller says its request belongs to. */
+/** Returns the ids of a caller's trace. */
 const caller = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') });
 const requestsOf = (spans: ReceivedSpan[]) => spans.filter(({ attributes }) => 'http.request.method' in attributes);
 
@@ -199,7 +199,7 @@ test('the standard settings count: service name, headers, sampler; Protocol Buff
 
   const none = await traced({ OTEL_TRACES_SAMPLER: 'always_off' });
   const carried = await activeTracing()?.run({ name: 'dropped' }, async () => traceparent());
-  expect(carried).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/); // so that nobody after it keeps a part of it
+  expect(carried).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/); // so that nothing behind it records a part of it
   expect((await none.sent()).requests).toEqual([]);
 });
 

@@ -32,7 +32,7 @@ test('an error that is passed over does not make a commit of a rollback', async 
     return 'done';
   });
   await expect(failed).rejects.toThrow('rolled back');
-  // Where a savepoint was kept, what came before it and after is committed.
+  // If a savepoint was kept, what came before and after it is committed.
   const kept = database.db.transaction('system', async (tx) => {
     await tx.transaction((inner) => inner.query('select 1 / 0')).catch(() => {});
     return placeOf(tx, 'x');

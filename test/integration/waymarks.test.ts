@@ -8,7 +8,7 @@ import { finishRemovals } from '../support/finish-removals.js';
 import { createRandom } from '../support/random.js';
 import { rowsOf } from '../support/rows.js';
 
-/** Pages in the middle of an Environment's members are read from waymarks (docs/decisions/0090), and are what they would be without. */
+/** Pages in the middle of an Environment's members are read from waymarks (docs/decisions/0090), with equal results. */
 
 let api: TestApi;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ const query = <Row = Record<string, unknown>>(text: string, values: unknown[] = 
 type On = Pick<EntityManager, 'query'>;
 const alone: On = { query: (text: string, values?: unknown[]) => query(text, values) as never };
 
-/** So many who came within the last years, or so many seconds, some at the same moment. */
+/** Adds members who joined within the last years, or seconds, some at the same time. */
 async function join({ scope }: TestAccount, count: number, within = years, on: On = alone): Promise<void> {
   await on.query(
     `with made as (
@@ -38,7 +38,7 @@ async function join({ scope }: TestAccount, count: number, within = years, on: O
   );
 }
 
-/** So many, from anywhere in the list. */
+/** Removes members from anywhere in the list. */
 async function leave({ scope }: TestAccount, count: number, on: On = alone): Promise<void> {
   await on.query(
     `with gone as (
@@ -49,7 +49,7 @@ async function leave({ scope }: TestAccount, count: number, on: On = alone): Pro
   );
 }
 
-/** Every large Environment's, as housekeeping does. @returns how many were set */
+/** Sets every large Environment's waymarks, as housekeeping does. @returns how many were set */
 async function keep(with_ = rules): Promise<number> {
   let all = 0;
   for (let after: string | null = null; ; ) {
@@ -79,7 +79,7 @@ const everybody = async ({ scope }: TestAccount): Promise<string[]> =>
     )
   ).map(({ id }) => id);
 
-/** Asks for pages all over the list, in both orders, and holds each against the list itself. */
+/** Requests pages all over the list, in both orders, and compares them with the list itself. */
 async function expectPages(account: TestAccount): Promise<void> {
   const headers = await account.apiKey();
   const oldestFirst = await everybody(account);
@@ -98,7 +98,7 @@ async function expectPages(account: TestAccount): Promise<void> {
   }
 }
 
-/** How many are skipped for the page in the middle; null where it is not from a waymark. */
+/** Returns how many rows the middle page skips; null if it is not read from a waymark. */
 async function skippedInTheMiddle({ scope }: TestAccount): Promise<number | null> {
   const ask: Ask = (text, values) => api.database.db.statementIn(scope, statementOf(text), values);
   const [row] = await query<{ total: string }>(

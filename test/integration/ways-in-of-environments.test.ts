@@ -41,7 +41,7 @@ test('passkeys alone, or nothing, are left only where a provider lets somebody n
   expect(outcomeOf(await call('POST', `/sso-connections/${connection}/activate`))).toBe('200');
   expect(await change(passkeys)).toEqual(['200']);
   expect(await change({ passkey_login_enabled: false })).toEqual(['200']);
-  // What is so already keeps nothing else from being changed.
+  // The present state does not prevent other changes.
   expect(outcomeOf(await call('POST', `/sso-connections/${connection}/disable`))).toBe('200');
   expect(await change({ default_locale: 'de' })).toEqual(['200']);
 });

@@ -287,7 +287,7 @@ describe('a challenge', () => {
     for (const other of swapped) {
       const { options, passkey_token } = await begin(parameters);
       expired(await answer(other, passkey_token, authenticator.get(options)));
-      // It was not spent by that: it still answers its own request.
+      // The refusal did not use it up: it still answers its own request.
       expect((await answer(parameters, passkey_token, authenticator.get(options))).statusCode).toBe(200);
     }
   });
@@ -371,7 +371,7 @@ describe('the door', () => {
     const page = await provider.browser().get(authorizeUrl(otherClient));
     expect(page.statusCode).toBe(200);
     expect(page.body).not.toMatch(/type="(email|password)"/);
-    expect(page.body).toMatch(/data-no-webauthn/); // for browsers that cannot
+    expect(page.body).toMatch(/data-no-webauthn/); // for browsers without WebAuthn
     const { identity: _, authenticator } = await personWithPasskey({}, other);
     const parameters = parametersOf(otherClient);
     const { options, passkey_token } = await begin(parameters);

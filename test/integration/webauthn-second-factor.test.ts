@@ -36,7 +36,7 @@ afterAll(() => provider.close());
 const securityKey = (more: Partial<AuthenticatorOptions> = {}) =>
   createAuthenticator({ origin: baseUrl, verifiesUser: false, ...more });
 
-/** An RSA key with a modulus of so many bytes, as COSE says it (RFC 8230 §4). */
+/** Returns an RSA key with a modulus of so many bytes, in COSE (RFC 8230 §4). */
 const rsaKeyOf = (bytes: number) =>
   cbor(
     new Map<number, CborValue>([
@@ -55,7 +55,7 @@ const post = (path: string, payload: object, { cookie = '', ...headers }: Record
     headers: { ...fromPage(baseUrl), ...(cookie && { cookie }), ...headers },
   });
 
-/** Signs in with the password, as a script would; what follows is asked for in JSON. */
+/** Signs in with the password, as a script does, with the next step in JSON. */
 async function firstFactor(
   email: string,
   { of = client, ...more }: { of?: TestClient } & Record<string, unknown> = {},
@@ -163,7 +163,7 @@ describe('proving a key', () => {
       identity.id,
     ]);
     expect(failed).toHaveLength(1);
-    // The sign-in still waits for a right one.
+    // The sign-in still waits for a right answer.
     expect((await prove(token, key.get(await optionsFor(token)))).statusCode).toBe(200);
   });
 
@@ -383,7 +383,7 @@ describe('enrolling a key', () => {
     );
 
     const browser = provider.browser();
-    expect((await browser.get(codesUrl.replace(baseUrl, ''))).statusCode).toBe(400); // another one
+    expect((await browser.get(codesUrl.replace(baseUrl, ''))).statusCode).toBe(400); // another browser
     for (const { name, value } of response.cookies) browser.cookies.set(name, value);
     const shown = await browser.get(codesUrl.replace(baseUrl, ''));
     expect(shown.statusCode).toBe(200);
@@ -392,7 +392,7 @@ describe('enrolling a key', () => {
     expect(done.statusCode).toBe(303);
     const claims = await claimsOf(String(done.headers.location), verifier);
     expect(claims).toMatchObject({ sub: identity.id, acr: 'urn:gatehouse:aal2', amr: ['pwd', 'hwk', 'mfa'] });
-    // From now on it is asked for.
+    // From now on it is required.
     expect((await firstFactor(identity.email)).asked).toMatchObject({ error: 'mfa_required' });
   });
 
@@ -422,7 +422,7 @@ describe('enrolling a key', () => {
     const { token } = await enrolling();
     const key = securityKey();
     const first = await creationFor(token);
-    const second = await creationFor(first.enrollment_token); // a fresh one asks again, too
+    const second = await creationFor(first.enrollment_token); // a fresh token asks again, too
     refusal(await enroll(token, key.create(second.options)), 'expired');
     refusal(await enroll(first.enrollment_token, key.create(first.options)), 'expired');
     expect((await enroll(second.enrollment_token, key.create(second.options))).statusCode).toBe(200);

@@ -30,7 +30,7 @@ async function ask(method: Method, path: string, payload?: object) {
   return { status, body: body ? JSON.parse(body) : null };
 }
 
-/** A subscription of the Account for which some deliveries wait. */
+/** Creates a subscription of the Account with waiting deliveries. */
 async function awaited(count: number): Promise<{ id: string; deliveries: string[] }> {
   const wanted = { url: 'https://receiver.example/hook', event_types: ['role.created'] };
   const { id } = (await ask('POST', '/webhooks', wanted)).body.data;
@@ -44,7 +44,7 @@ async function more(id: string, count: number): Promise<string[]> {
   return rows.filter((row) => row.webhook_id === id && !known.has(row.id)).map((row) => row.id);
 }
 
-/** Somebody holds the deliveries for as long as the work takes: whoever would change them all waits, and is not waited for. */
+/** Locks the deliveries while the work runs: a change of all of them waits, but nothing waits for it. */
 const whileHeld = <T>(work: () => Promise<T>): Promise<T> =>
   asOwner(async (client) => {
     await client.query('begin');
@@ -60,7 +60,7 @@ const whileHeld = <T>(work: () => Promise<T>): Promise<T> =>
   }, api.database.ownerUrl);
 
 const posts: string[] = [];
-/** Each answers 410. @param meanwhile while it is called */
+/** Attempts deliveries, each answered with 410. @param meanwhile runs during the call */
 const attempts = (meanwhile: () => Promise<unknown> = async () => undefined) =>
   createWebhookDeliveries({
     db: api.database.db,
@@ -159,7 +159,7 @@ test('switched on again before that is written, it is sent what comes and what i
   expect(rows.get(due)).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_disabled' });
   expect([rows.get(asked)?.status, rows.get(later)?.status]).toEqual(['pending', 'pending']);
 
-  // The next stop is theirs; the reason of each is that of the first that it has met.
+  // The next stop is the deletion's; each delivery keeps the reason of the first stop that reached it.
   await ask('DELETE', `/webhooks/${id}`);
   expect(await processes('state=pending')).toEqual([0, []]);
   expect(await sweep(10)).toBe(2);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 beforeEach(async () => {
   account = await newAccount(api);
-  await fanOutAll(); // what an Account's making left
+  await fanOutAll(); // what the Account's creation left
 });
 
 const log = pino({ level: 'silent' });
@@ -50,7 +50,7 @@ test('an event becomes one delivery for each active subscription that wants it, 
   for (const { id, webhook_id: webhookId, ...row } of made) {
     expect(row).toMatchObject({ event_id: eventId, event_type: 'role.created', status: 'pending' });
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    const madeAt = Number.parseInt(id.replace('-', '').slice(0, 12), 16); // its first 48 bits
+    const madeAt = Number.parseInt(id.replace('-', '').slice(0, 12), 16); // a UUIDv7's first 48 bits
     expect(Math.abs(madeAt - Date.parse(await databaseTime(api)))).toBeLessThan(60_000);
     const environmentId = webhookId === ofAccount ? null : account.scope.environmentId;
     const { accountId } = account.scope;

@@ -25,7 +25,7 @@ beforeEach(async () => {
 const url = 'https://receiver.example/hook';
 const wanted = { url, event_types: ['role.created'] };
 
-/** One who may do everything, on each of the three places that have webhooks. */
+/** A caller with every permission in each of the three places that have webhooks. */
 const places = {
   'the Public API': async () => ({ base: '/api/v1', headers: await account.apiKey(), scope: 'environment' }),
   "an Environment's mount in the Portal": async () => ({
@@ -451,7 +451,7 @@ test('where an operator lists hosts no other is registered, and what was before 
   expect(await create('/oauth-clients', withKeysAt(listed))).toBe(201);
   expect(await create('/sso-connections', oidc('idp.example.com'))).toBe('oidc_discovery_url host');
   expect(await create('/sso-connections', oidc(listed))).toBe(201);
-  const visited = { type: 'saml', name: 'IdP', saml_sso_url: 'https://idp.example.com/' }; // by browsers, not by us
+  const visited = { type: 'saml', name: 'IdP', saml_sso_url: 'https://idp.example.com/' }; // browsers visit these addresses, we do not
   expect(await create('/sso-connections', visited)).toBe(201);
   await strict.stop();
 
