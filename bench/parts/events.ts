@@ -156,18 +156,19 @@ async function readFeed(read: (path: string) => Promise<Record<string, never>>, 
 
 /** Reads the same rows in the same portions with the bare statement. @returns events per second */
 async function readAlone(owner: pg.Client, environmentId: string): Promise<number> {
-  let [transaction, id, count] = ['0', nilUuid, 0];
+  let [transaction, created, id, count] = ['0', new Date(0), nilUuid, 0];
   const begun = performance.now();
   for (;;) {
     const { rows } = await owner.query({
       name: 'alone',
       text: `select transaction_id, id, action, resource_type, resource_id, metadata, created_at from events
-        where environment_id = $1 and is_domain_event and (transaction_id, id) > ($2::bigint, $3::uuid) order by transaction_id, id limit 1000`,
-      values: [environmentId, transaction, id],
+        where environment_id = $1 and is_domain_event and (transaction_id, created_at, id) > ($2::bigint, $3, $4::uuid)
+        order by transaction_id, created_at, id limit 1000`,
+      values: [environmentId, transaction, created, id],
     });
     count += rows.length;
     if (rows.length < 1000) return (count * 1000) / (performance.now() - begun);
-    ({ transaction_id: transaction, id } = rows.at(-1));
+    ({ transaction_id: transaction, created_at: created, id } = rows.at(-1));
   }
 }
 
