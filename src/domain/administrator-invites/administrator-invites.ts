@@ -186,7 +186,7 @@ export function createAdministratorInvites({
       if (!role) throw new DomainError('administrator_invite.role_deleted');
       await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
       await assertNoMember(tx, scope, invite.email);
-      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now()); // an unrecorded expiry
+      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now()); // another one, if its expiry is unrecorded
       const waiting = {
         status: 'pending' as const,
         endedReason: null,

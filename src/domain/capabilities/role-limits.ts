@@ -80,7 +80,8 @@ async function knownOf(
   return {
     application_ids: idsOf(applications),
     environment_ids: environments,
-    node_ids: idsOf(nodes.filter(({ environmentId }) => environments.has(environmentId))), // not of one under removal
+    // A node of an Environment under removal still exists: it is deleted later.
+    node_ids: idsOf(nodes.filter(({ environmentId }) => environments.has(environmentId))),
   };
 }
 

@@ -88,7 +88,7 @@ export const provedIn = ({
 
 /**
  * A new password locks the Identity and ends the sign-ins of the old one: either it finds this sign-in, or it is found
- * here and none begins. A session that survived the change has the new time, and may still become stronger.
+ * here and none begins. A session that outlived the change is exempt, and may still become stronger.
  */
 const beginStatement = {
   name: 'begin_pending_sign_in',

@@ -105,7 +105,7 @@ const useStatement = {
 export function createSessions({ db, now }: { db: Db; now: Clock }) {
   return {
     /**
-     * Returns the browser's session, which counts as a use.
+     * Returns the browser's session, and counts that as a use.
      * @param idleSeconds how long it may have been unused; null: for any time, and the look-up does not count as a use
      */
     async find(

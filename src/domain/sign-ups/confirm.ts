@@ -77,7 +77,8 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       if (looked.asksPassword) {
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await db.statement(tryStatement, [link.id]);
-        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link }; // it may be sent twice
+        // Looked up again: the form may have been sent twice.
+        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link };
         const check = () => verifyTyped(passwords, passwordOf(link), password);
         if (!(await givingBack(check, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
