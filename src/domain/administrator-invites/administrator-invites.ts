@@ -186,7 +186,8 @@ export function createAdministratorInvites({
       if (!role) throw new DomainError('administrator_invite.role_deleted');
       await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
       await assertNoMember(tx, scope, invite.email);
-      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now()); // another one, if its expiry is unrecorded
+      // Another invite to the address may have expired without a record yet.
+      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now());
       const waiting = {
         status: 'pending' as const,
         endedReason: null,

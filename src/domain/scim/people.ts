@@ -74,7 +74,8 @@ async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity,
   const { accountId } = scope;
   await holdIdentity(tx, scope, id);
   const held = await tx.findOneByOrFail(Identity, { accountId, id });
-  const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null }); // before they are in production
+  // Checked before they become a member: from then on they are in production.
+  const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null });
   await addKnown(tx, scope, wanted);
   if (!isOnlySaid) return;
   await revokeVerification(tx, scope, id);
