@@ -2,7 +2,7 @@ import { assertHarmless } from './patterns.js';
 import { UnusableSchema } from './unusable-schema.js';
 
 const largest = 16 * 1024;
-/** The most places in a schema, once each `$ref` is replaced by what it stands for. */
+/** The most places in a schema, once each `$ref` is replaced by its target. */
 const heaviest = 2_000;
 const deepest = 32;
 /** Keywords that give schemas names beyond their own text, or that change how Ajv treats them. */

@@ -16,7 +16,7 @@ const atOnce = 20_000;
 
 /**
  * Rewrites the paths of a node and everything below it for a new parent. The caller has locked the tree's shape, so
- * that it stays as it is found here.
+ * that it cannot change meanwhile.
  * @returns the node's own new path
  * @throws DomainError nodes.node_not_found for the parent; nodes.would_cycle, nodes.type_unknown,
  *   nodes.type_not_allowed, nodes.too_deep

@@ -19,7 +19,7 @@ export interface NewNode {
   nodeType: string;
   name: string;
   description: string | null;
-  /** If none is given, it is made from the name, with an ending if a sibling has that. */
+  /** Without one, it is made from the name, with a random ending if a sibling has that. */
   slug?: string | undefined;
   status: NodeStatus;
   metadata: Record<string, unknown>;
@@ -33,7 +33,7 @@ export async function findNode(tx: EntityManager, scope: EnvironmentScope, id: s
 }
 
 /**
- * The same, locked until the end of the transaction.
+ * Returns the same, locked until the end of the transaction.
  * @throws DomainError nodes.node_not_found
  */
 export async function findLocked(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {

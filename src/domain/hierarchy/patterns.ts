@@ -11,7 +11,7 @@ const mostWays = longestMatched ** 3;
 const explodes = 'has a pattern that could take exponentially long, such as (a+)+';
 
 interface Part {
-  /** The sources of all parts that stand for one character. */
+  /** The sources of all parts that match one character. */
   characters: string[];
   /** In how many ways it may match a text at most. */
   ways: number;

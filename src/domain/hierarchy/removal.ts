@@ -97,8 +97,7 @@ export async function removeSomeOf(
 }
 
 /**
- * Deletes nodes with everything below them. The caller has locked the tree's shape, so that it stays as it is found
- * here.
+ * Deletes nodes with everything below them. The caller has locked the tree's shape, so that it cannot change meanwhile.
  */
 export async function removeSubtrees(
   tx: EntityManager,

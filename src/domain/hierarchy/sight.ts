@@ -9,7 +9,7 @@ import { isActive } from './active.js';
 export interface Sight {
   view: ReachedNodes;
   manage: ReachedNodes;
-  /** End users' roles do not count at or below a node that is inactive (contract §5). */
+  /** End users' roles do not apply at or below a node that is inactive (contract §5). */
   activeOnly: boolean;
 }
 
@@ -35,7 +35,7 @@ export const accessColumns = ({ view, manage }: Sight, put: Bind): string =>
 
 const heldIn = (reach: ReachedNodes, put: Bind) => (reach === null ? 'true' : `node.path && ${put(reach)}::uuid[]`);
 
-/** SQL: the rows `node` that are seen; and the `leading` ones, if given. */
+/** SQL: the rows `node` that the caller sees; and the `leading` ones, if given. */
 export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readonly string[] = []): string[] {
   const conditions: string[] = [];
   if (view !== null) {
@@ -46,7 +46,7 @@ export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readon
   return conditions;
 }
 
-/** Whether all of the tree is seen. */
+/** Whether the caller sees all of the tree. */
 export const seesAll = ({ view, activeOnly }: Sight): boolean => view === null && !activeOnly;
 
 /** Returns the nodes that lead to what the caller sees; none for a caller who sees everything. */

@@ -44,7 +44,7 @@ export type ShownNode = Pick<Node, (typeof shownOfNode)[number]>;
 export type NodeInSight = ShownNode & Access;
 
 /**
- * More nodes than this are of no use to a reader; nor is an answer of 50 MB, which stays in memory until it is sent.
+ * More nodes than this are of no use to a reader; nor is a response of 50 MB, which stays in memory until it is sent.
  */
 const mostInTree = 20_000;
 const longestInTree = 16_000_000;
@@ -91,7 +91,7 @@ export function listNodes(
 }
 
 /**
- * A node and everything below it, as far as it is seen.
+ * Returns a node and everything below it, as far as the caller sees it.
  * @throws DomainError nodes.node_not_found
  */
 export async function subtree(
@@ -108,7 +108,7 @@ export async function subtree(
 }
 
 /**
- * The children of a node that are seen, or lead to what is.
+ * Returns the children of a node that the caller sees, or that lead to what they see.
  * @throws DomainError nodes.node_not_found
  */
 export async function children(
@@ -130,7 +130,7 @@ export async function children(
 }
 
 /**
- * The nodes from the root down to a node's parent.
+ * Returns the nodes from the root down to a node's parent.
  * @throws DomainError nodes.node_not_found
  */
 export async function ancestors(
@@ -145,7 +145,7 @@ export async function ancestors(
 }
 
 /**
- * A node that is seen, or leads to what is.
+ * Returns a node that the caller sees, or that leads to what they see.
  * @throws DomainError nodes.node_not_found
  */
 export async function getNode(

@@ -53,8 +53,8 @@ from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_
 where g.identity_id = asked.identity_id and g.expires_at > $4 and g.revoked_at is null and s.revoked_at is null
   and m.is_active and ${environmentStands('g')} and not r.is_revoked`;
 /**
- * By what the sign-in was for. A token that names an organization counts as long as its person belongs to it, like a
- * refresh. Other tokens have a statement of their own, since even a part that is not executed costs them its
+ * The statements by the kind of sign-in. A token that names an organization is valid as long as its person belongs to
+ * it, like a refresh. Other tokens have a statement of their own, since even a part that is not executed costs them its
  * preparation.
  */
 const proveStatements = {
@@ -66,7 +66,7 @@ const proveStatements = {
 };
 type SignedInFor = keyof typeof proveStatements;
 
-/** The claims of a token that the database is asked about. */
+/** The claims of a token for which the database is asked. */
 interface Shown {
   grantId: string;
   identityId: string;

@@ -7,7 +7,7 @@ import { type ClaimedOrganizations, organizationClaims } from '../organizations/
 import type { Client } from './clients.js';
 import type { ScopeName } from './scopes.js';
 
-/** A person's profile, as a statement answers it. */
+/** A person's profile, as a statement returns it. */
 export interface Subject {
   identityId: string;
   email: string;
@@ -48,7 +48,7 @@ export interface Issuing {
   at: Date;
   client: Client;
   granted: Granted;
-  /** The granted scope, or the part of it that a refresh asked for. */
+  /** The granted scope, or the part of it that a refresh requested. */
   scope: readonly string[];
   /** The person's permissions at the Environment's root, if the scope asks for them; as many as fit a token. */
   permissions?: ClaimedPermissions;
@@ -125,7 +125,10 @@ export function profileClaims(subject: Subject, scope: readonly string[]): Recor
   return claims;
 }
 
-/** Every claim that an ID token or userinfo can have, for discovery; an access token's own (`scope`, `permissions`) are RFC 9068's and ours. */
+/**
+ * Every claim that an ID token or userinfo can have, for discovery; an access token's own (`scope`, `permissions`) are
+ * RFC 9068's and ours.
+ */
 export const supportedClaims = [
   'iss',
   'sub',

@@ -12,7 +12,7 @@ export const clientAuthenticationMethods = [
   'none',
 ] as const;
 
-/** The parameters by which a client says who it is. */
+/** The parameters by which a client identifies itself. */
 export const clientParameters = ['client_id', 'client_secret', 'client_assertion', 'client_assertion_type'] as const;
 
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';

@@ -18,7 +18,7 @@ import type { ClientSettings } from './client-rules.js';
 import { assertClient, assertUsableKeys } from './client-rules.js';
 import { scopes } from './scopes.js';
 
-/** A new client; what is left out is as for one of the Account's own applications. */
+/** A new client; omitted settings are as for one of the Account's own applications. */
 export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired' | 'initiateLoginUri'> & {
   initiateLoginUri?: string | null | undefined;
   scopes?: string[] | undefined;

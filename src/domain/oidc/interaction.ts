@@ -13,14 +13,14 @@ export interface Situation {
   hintedSubject: string | null;
   /** Whether the person has just chosen to continue with the session's account. */
   chosen: boolean;
-  /** Whether going on with a session always has to be chosen. */
+  /** Whether the person always has to choose to continue with a session. */
   asksAlways: boolean;
   now: Date;
 }
 
 /**
- * Whether nothing tells which program asks: the client proves nothing of itself, and any other program could get the
- * answer (RFC 8252 §8.6).
+ * Whether nothing shows which program asks: the client does not authenticate, and any other program could get the
+ * response (RFC 8252 §8.6).
  */
 export const couldBeAnyProgram = (
   { clientType }: Pick<Client, 'clientType'>,
@@ -61,8 +61,8 @@ export function nextStep(
 const newFor = hours(1);
 
 /**
- * A provider's answer is measured from when its person was sent there (`isRecentEnough`); they have ten minutes to come
- * back.
+ * A provider's response is measured from when the person was sent there (`isRecentEnough`); they have ten minutes to
+ * come back.
  */
 const onTheWay = minutes(11);
 
@@ -72,7 +72,7 @@ export function suitsConsent(
   { session, hintedSubject, now }: Pick<Situation, 'hintedSubject' | 'now'> & { session: HostedSession },
 ): boolean {
   if (hintedSubject !== null && session.identityId !== hintedSubject) return false;
-  // If a provider does not say when it asked the person, `prompt=login` accepts when they came (`isRecentEnough`).
+  // If a provider sends no time, `prompt=login` accepts the time when the person came back (`isRecentEnough`).
   const login = session.authTime?.getTime() === unsaid.getTime() ? session.authenticatedAt : authTimeOf(session);
   if (prompt.login && now.getTime() >= login.getTime() + newFor) return false;
   if (maxAge === null) return true;

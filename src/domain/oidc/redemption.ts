@@ -7,7 +7,7 @@ import { standingInOrganizations } from '../organizations/belonging.js';
 import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
 
-/** A code as a client presents it, and what it is to become. */
+/** A code as a client presents it, and the grant to be made of it. */
 export interface Shown {
   client: Pick<Client, 'id' | 'environmentId' | 'settings'>;
   code: string;

@@ -9,7 +9,7 @@ const keptAtMost = 5000;
 /**
  * Verifies access tokens: signature, issuer, type, audience and expiry; null for one that is not valid. A client
  * presents the same token many times, and a signature that was right a moment ago still is: only its expiry is checked
- * again. Whether the token still counts (its session, its person) is not decided here, and is asked each time.
+ * again. Whether the token is still in force (its session, its person) is not decided here, and is checked each time.
  */
 export function createVerifiedTokens({
   keys,

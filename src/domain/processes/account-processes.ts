@@ -134,7 +134,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 
     /**
      * Ends the row as a cancel in the Temporal UI would, and then the workflow. The row decides: a workflow that does
-     * not hear of it finds its row ended at its next step.
+     * not receive the cancel finds its row ended at its next step.
      * @param reason free text of the administrator, kept in the audit log
      * @throws DomainError process.not_found, process.not_running
      */

@@ -47,7 +47,7 @@ export interface ProcessRow {
   nextAt: Date | null;
 }
 
-/** The columns that say where a process stands. */
+/** The columns with the state of a process. */
 export type ProcessStanding = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
 
 /** What a kind does with a row, in the caller's transaction and under a lock on the row. */
@@ -64,7 +64,7 @@ export interface Kind {
   counted: readonly RowCountList[];
   /**
    * SQL that selects the columns of `ProcessRow`, and `stored`, the state as stored, which indexes know. `$1` is the
-   * Account, `$2` is now. It must not answer rows of other Accounts.
+   * Account, `$2` is now. It must not return rows of other Accounts.
    */
   sql: string;
   /** The states in which it has ended. */
@@ -82,8 +82,10 @@ export interface Kind {
   wakesUpAt(standing: ProcessStanding, now: Date): Date | null;
   /** Takes the locks that others take before the row, so that nobody waits in a circle. */
   lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
-  /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox if it would linger. */
+  /**
+   * Ends the row as a cancel in the Temporal UI does, and signals the workflow through the outbox if it would linger.
+   */
   cancel: Act;
-  /** Has it done again. */
+  /** Starts it again. */
   retry?: Act;
 }
