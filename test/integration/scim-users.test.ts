@@ -690,7 +690,7 @@ test('a text that is too long for an index is refused as such, whatever its lett
   for (const [path, one] of writes(fits)) expect(scimOutcome(await call('POST', `/${path}`, one))).toBe('201');
 });
 
-test('users and groups of another account are not there', async () => {
+test('users and groups of another account do not exist', async () => {
   const theirs = await newDirectory(api, await newAccount(api));
   const user = await newUser(theirs);
   const group = (await theirs('POST', '/Groups', { displayName: 'Theirs' })).json().id;
@@ -708,7 +708,7 @@ test('users and groups of another account are not there', async () => {
   expect(found.json().totalResults).toBe(0);
 });
 
-test('the address that somebody signs in with is not taken away in favour of another one, unless that is said', async () => {
+test('the address with which a person signs in is not replaced by another one, unless the request says so', async () => {
   const [work, home, next] = [anAddress(), anAddress(), anAddress()];
   const entries = [
     { value: work, type: 'work', primary: true },

@@ -122,7 +122,7 @@ test.each(cases)('beside $what by hand, a group gives its role for the rest of t
   expect(await heldAs(user.id, role)).toEqual(before);
 });
 
-test('after a window that is over, a group gives its role from now on', async () => {
+test('after a window that has ended, a group gives its role from now on', async () => {
   const user = await newUser(call);
   const { group, role } = await mappedGroup();
   await giveByHand(user.id, role, [null, 1 / dayMs]);
@@ -133,7 +133,7 @@ test('after a window that is over, a group gives its role from now on', async ()
   expect(await heldAs(user.id, role)).toHaveLength(2);
 });
 
-test('what a window leaves that is taken away by hand is filled at the next change of the group', async () => {
+test('a window that is removed by hand leaves a gap that the group’s next change fills', async () => {
   const [user, other] = [await newUser(call), await newUser(call)];
   const { group, role } = await mappedGroup();
   const byHand = await giveByHand(user.id, role, [30, 40]);
@@ -150,7 +150,7 @@ test('what a window leaves that is taken away by hand is filled at the next chan
   expect(await heldAs(user.id, role)).toEqual([]);
 });
 
-test('a window that is given by hand at the same moment is gone around', async () => {
+test('a window that is assigned by hand at the same moment is left out of the group’s', async () => {
   const [user, other] = [await newUser(call), await newUser(call)];
   const { group, role } = await mappedGroup();
   const { accountId, environmentId } = account.scope;
@@ -170,7 +170,7 @@ test('a window that is given by hand at the same moment is gone around', async (
   expect(await heldAs(other.id, role)).toEqual(['group ..']);
 });
 
-test('a mapping gives around the windows of each member, and a role that is mapped instead takes all of it back', async () => {
+test('a mapping gives a role around the windows of each member, and a role that is mapped instead replaces all of it', async () => {
   const [plain, windowed] = [await newUser(call), await newUser(call)];
   const name = `Group ${++mapped}`;
   await newGroup(call, name, plain.id, windowed.id);

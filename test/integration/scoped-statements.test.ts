@@ -28,7 +28,7 @@ const newAccount = async (): Promise<string> => {
   return id;
 };
 
-test('a statement that names no tenant sees the rows of its scope alone, and the next statement is in the scope of before', async () => {
+test('a statement without a tenant sees the rows of its scope alone, and the next statement is in the earlier scope', async () => {
   const [own, other] = [await newAccount(), await newAccount()];
   const read = (accountId: string) =>
     database.db
@@ -41,7 +41,7 @@ test('a statement that names no tenant sees the rows of its scope alone, and the
   expect(all.map(({ id }) => id)).toEqual(expect.arrayContaining([own, other]));
 });
 
-test('statements of many scopes at once, and statements between them, keep each to its own', async () => {
+test('statements of many scopes at once, and statements between them, each stay in their own', async () => {
   const scopes = Array.from({ length: 100 }, (_, i) => ({
     accountId: uuidv7(),
     ...(i % 2 === 0 && { environmentId: uuidv7() }),
@@ -60,7 +60,7 @@ test('statements of many scopes at once, and statements between them, keep each 
   expect(places).toEqual(expected);
 });
 
-test('a scope that cannot be set has nothing read, and what fails leaves others alone', async () => {
+test('a scope that cannot be set prevents all reads, and a failure does not affect others', async () => {
   const scope = { accountId: uuidv7() };
   const sixth = await Promise.allSettled([
     database.db.statementIn({ accountId: 'a\0b' }, place, ['x']),
@@ -76,7 +76,7 @@ test('a scope that cannot be set has nothing read, and what fails leaves others 
   }
 });
 
-test('a change is committed when it answers, and undone whole where it fails', async () => {
+test('a change is committed when it is answered, and rolled back as a whole if it fails', async () => {
   const scope = { accountId: await newAccount() };
   const rename = {
     name: 'rename',
@@ -92,7 +92,7 @@ test('a change is committed when it answers, and undone whole where it fails', a
   expect(await nameOf()).toEqual([{ name: 'New' }]);
 });
 
-test('a statement that PostgreSQL refuses costs no connection', async () => {
+test('a statement that PostgreSQL refuses keeps its connection', async () => {
   const { db } = database;
   const pid = { name: 'pid', text: 'select pg_backend_pid() as pid, $1::text as x' };
   const pids = async () => {
@@ -112,7 +112,7 @@ test('a statement that PostgreSQL refuses costs no connection', async () => {
   expect(await db.statement(byZero, [1])).toEqual([{ one: 1 }]);
 });
 
-test('one whose connection is lost is an outage, and the next one has another', async () => {
+test('a statement that loses its connection is an outage, and the next one gets another', async () => {
   const { db } = database;
   const failure = await db
     .statement({ name: 'ended', text: 'select pg_terminate_backend(pg_backend_pid()), pg_sleep($1)' }, [20])

@@ -33,7 +33,7 @@ const outcomes = async (attempts: Promise<unknown>[]) => {
   return settled.map((one) => (one.status === 'fulfilled' ? 'created' : (one.reason as { code: string }).code));
 };
 
-test('forty sign-ups at once against a cap of ten make exactly ten identities', async () => {
+test('forty sign-ups at once against a cap of ten create exactly ten identities', async () => {
   const environment = await provider.newEnvironment();
   const results = await outcomes(Array.from({ length: 40 }, () => oneMore(environment, 10)));
   expect(results.filter((result) => result === 'created')).toHaveLength(10);
@@ -48,7 +48,7 @@ test('forty sign-ups at once against a cap of ten make exactly ten identities', 
   expect({ identities, counted, counter, events }).toEqual({ identities: 10, counted: 10, counter: 10, events: 10 });
 });
 
-test('a cap of nothing lets nobody in, and the next day of UTC begins anew', async () => {
+test('a cap of zero lets nobody in, and the count begins again with the next day of UTC', async () => {
   const environment = await provider.newEnvironment();
   expect(await outcomes([oneMore(environment, 0)])).toEqual(['sign_up.daily_cap_reached']);
   await oneMore(environment, 1);

@@ -73,7 +73,7 @@ const keyNamed = async (body: object): Promise<{ id: string; secret: string }> =
   (await byKey('POST', '/api-keys', { name: 'Slow', ...body }, 201)).json().data;
 const aRole = { name: 'Made slowly', permission_keys: [] };
 
-test('whoever still may is served, however slowly they send, and counted once', async () => {
+test('a caller who keeps their permissions is served, however slowly they send, and counted once', async () => {
   const { secret } = await keyNamed({ access_mode: 'full' });
   const headers = { 'x-api-key': secret };
   expect(await slowly({ method: 'POST', url: '/api/v1/roles', headers, payload: aRole }, async () => {})).toBe('201');
@@ -83,7 +83,7 @@ describe('an API key', () => {
   test.each([
     ['the Public API', '/api/v1/roles', aRole],
     ['the decisions of AuthZEN', '/access/v1/evaluation', { subject: { type: 'identity', id: 'x' } }],
-  ])('that is switched off meanwhile does nothing at %s', async (_, url, payload) => {
+  ])('that is disabled meanwhile does nothing at %s', async (_, url, payload) => {
     const { id, secret } = await keyNamed({ access_mode: 'full' });
     const off = () => byKey('PATCH', `/api-keys/${id}`, { is_active: false });
     expect(await slowly({ method: 'POST', url, headers: { 'x-api-key': secret }, payload }, off)).toBe('401');
@@ -96,20 +96,20 @@ const takeRolesOf = (id: string) =>
   rowsOf(api, 'update role_assignments set removed_at = now() where identity_id = $1', [id]);
 
 describe('an end user', () => {
-  test('an end user who is deactivated meanwhile is refused', async () => {
+  test('who is deactivated meanwhile is refused', async () => {
     const { id, headers } = await administrator();
     const off = () => byKey('POST', `/identities/${id}/deactivate`, {});
     expect(await slowly({ method: 'POST', url: '/api/v1/roles', headers, payload: aRole }, off)).toBe('401');
   });
 
-  test('whose role is taken meanwhile lacks its permissions, which is one row of the audit log', async () => {
+  test('whose role is removed meanwhile lacks its permissions, which is one row of the audit log', async () => {
     const { id, headers } = await administrator();
     const sent = { method: 'POST', url: '/api/v1/roles', headers, payload: aRole } as const;
     expect(await slowly(sent, () => takeRolesOf(id))).toBe('403 permission.required');
     expect(await denials()).toBe(1);
   });
 
-  test('whose sessions are ended meanwhile changes nothing of their own', async () => {
+  test('whose sessions end meanwhile changes nothing of their own', async () => {
     const { id, headers, password } = await administrator();
     const payload = { current_password: password, new_password: 'violet tractor 19' };
     const end = () => byKey('DELETE', `/identities/${id}/sessions`, undefined, 204);
@@ -138,7 +138,7 @@ describe('an administrator', () => {
   const endSessions = (userId: string) =>
     rowsOf(api, 'update user_sessions set revoked_at = now() where user_id = $1', [userId]);
 
-  test('whose session is ended meanwhile changes nothing of their own, and nothing of an Account', async () => {
+  test('whose session ends meanwhile changes nothing of their own, and nothing of an Account', async () => {
     for (const sentBy of [
       (headers: Record<string, string>) => create(headers),
       (headers: Record<string, string>) =>
@@ -154,7 +154,7 @@ describe('an administrator', () => {
     }
   });
 
-  test('who has had an answer is not given it again, when their session is ended while they ask', async () => {
+  test('who has had an answer does not get it again, if their session ends while they ask', async () => {
     const { headers, membershipId, userId, call } = await newMember(api, account, 'admin');
     const once = { 'idempotency-key': 'once' };
     const { viewer } = await rolesByKey(owner);
@@ -192,7 +192,7 @@ describe('the change feed', () => {
     return { answer };
   }
 
-  test('tells a key that is switched off while it waits nothing any more', async () => {
+  test('ends for a key that is disabled while it waits', async () => {
     const { id, secret } = await keyNamed({ access_mode: 'full' });
     const { answer } = await waiting({ 'x-api-key': secret });
     await byKey('PATCH', `/api-keys/${id}`, { is_active: false });
@@ -201,7 +201,7 @@ describe('the change feed', () => {
     expect((await answer).statusCode).toBe(401);
   });
 
-  test('tells who has no right to it any more so, once in the audit log', async () => {
+  test('ends for a reader who has lost the permission, once in the audit log', async () => {
     const { id, headers } = await administrator();
     const { answer } = await waiting(headers);
     await takeRolesOf(id);
@@ -211,7 +211,7 @@ describe('the change feed', () => {
     expect(await denials()).toBe(1);
   });
 
-  test('goes on for who still may', async () => {
+  test('goes on for a reader who still has it', async () => {
     const { secret } = await keyNamed({ access_mode: 'full' });
     const { answer } = await waiting({ 'x-api-key': secret });
     await byKey('POST', '/roles', aRole, 201);

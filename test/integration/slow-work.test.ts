@@ -53,7 +53,7 @@ async function slowly(
   return outcomeOf(await asked);
 }
 
-describe('an API key that is switched off while a password is looked at', () => {
+describe('an API key that is disabled while a password is checked', () => {
   const password = 'violet tractor 19';
   const email = () => `slow.${Math.random()}@example.com`;
   const passwordsOf = () =>
@@ -86,7 +86,7 @@ describe('an API key that is switched off while a password is looked at', () => 
   });
 });
 
-describe('an administrator who has metadata fetched', () => {
+describe('an administrator who imports metadata by URL', () => {
   let member: TestMember;
   let connection: string;
   beforeEach(async () => {
@@ -119,7 +119,7 @@ describe('an administrator who has metadata fetched', () => {
     expect(await denialsIn(api, account.scope.accountId)).toBe(1);
   });
 
-  test('asks again when they are given another one that is enough', async () => {
+  test('is checked again when they get another role that is enough', async () => {
     const role = { name: 'Providers', capabilities: ['sso.view', 'sso.manage'] };
     const { id } = (await owner('POST', '/administrator-roles', role)).json().data;
     expect(await imported(() => giveRole(id))).toEqual(['503 service.unavailable', 'as it was']);

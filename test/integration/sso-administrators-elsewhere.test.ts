@@ -36,10 +36,10 @@ async function walk(browser: Browser, email: string, headers: Record<string, str
   return browser.get(here(answered));
 }
 
-describe('a link to the provider of one Account, where an administrator is signed in', () => {
+describe('a link to one Account’s provider, in a browser where an administrator is signed in', () => {
   const refreshOf = ({ cookies }: Browser) => cookies.get('admin_refresh');
 
-  test('replaces no sign-in until its person says so on our page; who is not signed in is not asked', async () => {
+  test('replaces no sign-in until its person confirms it on our page; a signed-out browser is not asked', async () => {
     const [mine, its] = [await place(), await place()];
     const browser = new Browser(api.app);
     expect((await walk(browser, `ana@${mine.domain}`)).body).toContain('You are signed in');
@@ -60,7 +60,7 @@ describe('a link to the provider of one Account, where an administrator is signe
     expect(refreshOf(browser)).not.toBe(before);
   });
 
-  test('from the administrators’ own pages nobody is asked', async () => {
+  test('asks nothing when it comes from the administrators’ own pages', async () => {
     const { domain } = await place();
     const browser = new Browser(api.app);
     await walk(browser, `ana@${domain}`);

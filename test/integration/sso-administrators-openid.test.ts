@@ -69,7 +69,7 @@ async function addApp(token: string) {
   return { code, id: added.json().data.factor.id as string };
 }
 
-test('of the factors that a provider names those count that RFC 8176 has, however many and long the others are', async () => {
+test('of a provider’s factors only those of RFC 8176 count, however many and long the others are', async () => {
   const { email } = await newOwner();
   const said = ['ngcmfa', 'pwd', 'x'.repeat(20_000), 'a\u0000b', 'otp', 'pwd', 'made up'];
   const { data } = await walk(email, { amr: said });
@@ -88,7 +88,7 @@ async function setPassword({ userId }: TestAccount, email: string) {
   return password;
 }
 
-test('who is let in by a provider that does not say when it asked them has no sign-in of now; their password is one', async () => {
+test('a provider that reports no authentication time gives no recent sign-in; the own password does', async () => {
   const { account, email } = await newOwner();
   const undated = (await walk(email, {})).data.access_token;
   expect(decodeJwt(undated).auth_time).toBe(0);
@@ -102,8 +102,8 @@ test('who is let in by a provider that does not say when it asked them has no si
   await addApp(own);
 });
 
-describe('a sign-in that asks the provider anew', () => {
-  test('enrolls a factor for whom the provider remembers, and whom their Account lets in by one only', async () => {
+describe('a sign-in that makes the provider authenticate again', () => {
+  test('enrolls a factor for a person whom the provider remembers, and whom their Account lets in only by it', async () => {
     const { account, email } = await newOwner();
     await rowsOf(api, 'update accounts set require_mfa = true where id = $1', [account.scope.accountId]);
     const remembered = (await walk(email, twentyMinutesAgo())).data.access_token;
@@ -117,14 +117,14 @@ describe('a sign-in that asks the provider anew', () => {
     expect(outcomeOf(await open(data.access_token))).toBe('200');
   });
 
-  test('is none where the answer is of before, or does not say of when it is', async () => {
+  test('is none if the answer is older, or does not report its time', async () => {
     const { email } = await newOwner();
     expect((await walk(email, twentyMinutesAgo(), anew)).error).toBe('sso.reauthentication_missing');
     expect((await walk(email, {}, anew)).error).toBe('sso.auth_time_missing');
     expect((await walk(email, {})).data.outcome).toBe('authenticated');
   });
 
-  test('asks for the person’s own factor also where the provider says that it has asked for two', async () => {
+  test('requires the person’s own factor even if the provider reports two', async () => {
     const { email } = await newOwner();
     const two = () => ({ ...justNow(), amr: ['mfa'] });
     // A person without a factor is let in by the provider's statement.
@@ -144,7 +144,7 @@ describe('a sign-in that asks the provider anew', () => {
 });
 
 describe('nobody is let in', () => {
-  test('by an address that the provider has not verified, before they are known by more than it', async () => {
+  test('by an address that the provider has not verified, before they are linked by more than it', async () => {
     const { email } = await newOwner();
     const unverified = { email_verified: false };
     expect((await walk(email, unverified)).error).toBe('sso.email_unverified');
@@ -152,7 +152,7 @@ describe('nobody is let in', () => {
     expect((await walk(email, unverified)).data.outcome).toBe('authenticated'); // by their subject
   });
 
-  test('who comes with the address of somebody whom the provider names otherwise', async () => {
+  test('with the address of a person for whom the provider has another subject', async () => {
     const { email } = await newOwner();
     const [ana, another] = [{ sub: randomUUID() }, { sub: randomUUID() }];
     expect((await walk(email, ana)).data.outcome).toBe('authenticated');

@@ -110,7 +110,7 @@ const failureOf = async (answer: Promise<LightMyRequestResponse>) => (await answ
 const newBrowser = () => new Browser(api.app);
 const names = ({ cookies }: LightMyRequestResponse) => cookies.map(({ name }) => name).sort();
 
-test('somebody comes back while the connection is deleted: one is after the other, whenever it is', async () => {
+test('a person returns while the connection is deleted: one comes after the other, at every statement', async () => {
   const problems: string[] = [];
   for (let at = 1; at <= 16; at++) {
     const there = await place();
@@ -138,7 +138,7 @@ test('somebody comes back while the connection is deleted: one is after the othe
 test.each([
   ['has', 6],
   ['gets', 9],
-])('somebody is sent away while a connection that %s a key is deleted: they are, or nobody is', async (has, from) => {
+])('a person leaves for a connection that %s a key while it is deleted: they go, or nobody does', async (has, from) => {
   const came: string[] = [];
   for (let at = from; at <= 24 && came.at(-1) !== 'sent'; at++) {
     const there = await place();
@@ -158,7 +158,7 @@ test.each([
   expect([...new Set(came)]).toEqual(['404 admin_sso.not_available', 'sent']);
 });
 
-test('of two whom the provider names otherwise, and who come with one address at once, one is let in', async () => {
+test('of two subjects of the provider with one address at once, one is let in', async () => {
   for (let at = 1; at <= 12; at++) {
     const { connection, ...there } = await place();
     const email = `ana@${there.domain}`;
@@ -177,7 +177,7 @@ test('of two whom the provider names otherwise, and who come with one address at
   }
 });
 
-test('somebody comes back while the connection is given another provider: none of its people is linked', async () => {
+test('a person returns while the connection gets another provider: none of its people is linked', async () => {
   const problems: string[] = [];
   for (let at = 1; at <= 16; at++) {
     const there = await place();
@@ -201,8 +201,8 @@ test('somebody comes back while the connection is given another provider: none o
   expect(problems).toEqual([]);
 });
 
-describe('an administrator signs in by the provider of their account', () => {
-  test('with both cookies, in that account, as the event says', async () => {
+describe('an administrator who signs in by their account’s provider', () => {
+  test('gets both cookies, in that account, as the event says', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;
     const userId = await newMember(at, email);
@@ -226,7 +226,7 @@ describe('an administrator signs in by the provider of their account', () => {
     ]);
   });
 
-  test('where the connection wants a new sign-in, by no session of hours ago at the provider', async () => {
+  test('is not let in by an hours-old session at the provider, if the connection requires a new sign-in', async () => {
     const at = await place({ forceAuthn: true });
     const email = `ana@${at.domain}`;
     await newMember(at, email);
@@ -235,7 +235,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect((await walk(newBrowser(), email)).json().data).toMatchObject({ outcome: 'authenticated' });
   });
 
-  test('a browser is shown that it is signed in, or asked which application', async () => {
+  test('is signed in in the browser, or asked which application', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;
     await newMember(at, email);
@@ -265,7 +265,7 @@ describe('an administrator signs in by the provider of their account', () => {
     return browser.get(here(await newBrowser().post(path, form)));
   }
 
-  test('once linked, also when the provider says another address', async () => {
+  test('is linked, also when the provider reports another address later', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;
     await newMember(at, email);
@@ -276,7 +276,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(later.json().data.user.email).toBe(email);
   });
 
-  test('only the account of the provider is opened, whatever else the user is a member of', async () => {
+  test('opens only the provider’s account, whatever else the user is a member of', async () => {
     const [at, other] = [await place(), await place()];
     const email = `ana@${at.domain}`;
     const userId = await newMember(at, email);
@@ -315,7 +315,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect((await open((await newAccount(api)).accountSlug)).json().error.code).toBe('account.not_found');
   });
 
-  test('and what the user has in all of them is neither changed nor shown: factors, name, sessions of elsewhere', async () => {
+  test('neither changes nor sees what the user has in all accounts: factors, name, sessions elsewhere', async () => {
     const [at, other] = [await place(), await place()];
     const email = `ana@${at.domain}`;
     const userId = await newMember(at, email);
@@ -350,7 +350,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(alive.revokedAt).toBeNull();
   });
 
-  test('nor by a session for an account that they create on the way, which opens that one', async () => {
+  test('nor does so by a session for an account that they create on the way, which opens that one', async () => {
     const [at, other] = [await place(), await place()];
     const email = `ana@${at.domain}`;
     const userId = await newMember(at, email, { passwordHash: 'some hash' });
@@ -382,7 +382,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(await open(other.account.accountSlug)).toBe(403);
   });
 
-  test('nor is there such a session where the connection is disabled while they create one', async () => {
+  test('gets no such session if the connection is disabled while they create an account', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;
     const userId = await newMember(at, email, { passwordHash: 'some hash' });
@@ -399,7 +399,7 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(await system((tx) => tx.countBy(UserSession, { userId }))).toBe(1);
   });
 
-  test('a provider that says that it has asked for two factors changes none of the user’s own; nor does one that is disabled let in', async () => {
+  test('keeps all factors of their own if the provider reports two; and is not let in by a disabled one', async () => {
     const at = await place();
     const email = `ana@${at.domain}`;
     await newMember(at, email);
@@ -464,8 +464,8 @@ describe('an administrator signs in by the provider of their account', () => {
   });
 });
 
-describe('who is not known yet', () => {
-  test('is nobody, unless they were invited, and then are what the invite says', async () => {
+describe('a person who is not known yet', () => {
+  test('is refused unless invited, and then gets what the invite says', async () => {
     const at = await place();
     const email = `bea@${at.domain}`;
     expect(await failureOf(walk(newBrowser(), email))).toBe('sso.identity_unknown');
@@ -488,7 +488,7 @@ describe('who is not known yet', () => {
     expect(ended?.status).toBe('accepted');
   });
 
-  test('becomes a Viewer where the connection provisions, without a password', async () => {
+  test('becomes a Viewer if the connection provisions, without a password', async () => {
     const at = await place({ jitProvisioningEnabled: true });
     const email = `cem@${at.domain}`;
     const { user } = (await walk(newBrowser(), email, { attributes: { givenName: ['Cem'], sn: ['Can'] } })).json().data;
@@ -500,7 +500,7 @@ describe('who is not known yet', () => {
     });
   });
 
-  test('two sign-ins at once make one user', async () => {
+  test('becomes one user by two sign-ins at once', async () => {
     const at = await place({ jitProvisioningEnabled: true });
     const email = `duo@${at.domain}`;
     const both = await Promise.all([walk(newBrowser(), email), walk(newBrowser(), email)]);
@@ -509,7 +509,7 @@ describe('who is not known yet', () => {
     expect(ids[0]).toBe(ids[1]);
   });
 
-  test('a user whom nobody has verified loses the password that somebody set', async () => {
+  test('is an unverified user, who loses the password that another person set', async () => {
     const at = await place({ jitProvisioningEnabled: true });
     const email = `eva@${at.domain}`;
     const id = await newMember(at, email, { emailVerifiedAt: null, passwordHash: 'somebody else’s' });
@@ -530,7 +530,7 @@ describe('who is not known yet', () => {
 });
 
 describe('nobody is let in', () => {
-  test('of a domain that the account has not verified, or not any more', async () => {
+  test('with a domain that the account has not verified, or not any more', async () => {
     const at = await place({ jitProvisioningEnabled: true });
     const email = `ana@${at.domain}`;
     const owner = await system((tx) => tx.findOneByOrFail(User, { id: at.account.userId }));
@@ -582,7 +582,7 @@ describe('nobody is let in', () => {
 });
 
 describe('the start', () => {
-  test('is the same for known and unknown addresses, and goes by the domain alone', async () => {
+  test('is the same for known and unknown addresses, and depends on the domain alone', async () => {
     const at = await place();
     await newMember(at, `ana@${at.domain}`);
     for (const name of ['ana', 'nobody']) {
@@ -601,19 +601,19 @@ describe('the start', () => {
     expect(wrong.body).toMatch(/<dd lang="en">[^<]*email/);
   });
 
-  test('a connection that is off sends nobody away', async () => {
+  test('a disabled connection sends nobody to its provider', async () => {
     const at = await place({ status: 'disabled' });
     expect((await start(newBrowser(), `ana@${at.domain}`)).statusCode).toBe(404);
   });
 
-  test('the older callback leads to the one of all', async () => {
+  test('the older callback leads to the common one', async () => {
     const id = randomUUID();
     const answer = await newBrowser().get(`/v1/auth/sso/callback/${id}?state=a&code=b`);
     expect([answer.statusCode, answer.headers.location]).toEqual([303, `/sso/oidc/${id}/callback?state=a&code=b`]);
   });
 });
 
-test('the way to a provider is the same, and as long, for an address that nobody has', async () => {
+test('the way to a provider is the same, and takes as long, for an unknown address', async () => {
   const at = await place();
   const known = `ana@${at.domain}`;
   await newMember(at, known);
@@ -629,7 +629,7 @@ test('the way to a provider is the same, and as long, for an address that nobody
   );
 });
 
-test('a session lasts no longer than the provider says, with what is refreshed or begun by it', async () => {
+test('a session lasts no longer than the provider says, including all that is refreshed or started by it', async () => {
   const at = await place();
   const email = `ana@${at.domain}`;
   const userId = await newMember(at, email);

@@ -71,7 +71,7 @@ const setDefault = async (id: string | null) =>
 const faultsOf = (answer: LightMyRequestResponse): string[] =>
   (answer.json().error.details ?? []).map(({ field, code }: { field: string; code: string }) => `${field} ${code}`);
 
-test('an organization makes its connection: the detail is that of the specification, the secret is not in it', async () => {
+test('an organization creates its connection: the detail is that of the specification, without the secret', async () => {
   const organization = await newOrganization();
   const path = `/organizations/${organization}/sso-connection`;
   expect(outcomeOf(await server('GET', path))).toBe('404 sso_connection.not_found');
@@ -140,7 +140,7 @@ test('an organization makes its connection: the detail is that of the specificat
   expect(clientSecretOf(sealing, row)).toBe('very secret');
 });
 
-test('while a connection is activated or disabled, the policy of its organization is changed: one after the other', async () => {
+test('a connection’s activation or disabling and a change of its organization’s policy come one after the other', async () => {
   const organization = await newOrganization();
   await server('POST', `/organizations/${organization}/sso-connection`, oidc);
   const path = `/organizations/${organization}`;
@@ -168,7 +168,7 @@ test('while a connection is activated or disabled, the policy of its organizatio
   expect(version).toBeGreaterThan(1);
 });
 
-test('twenty at once make one connection of an organization', async () => {
+test('twenty requests at once create one connection of an organization', async () => {
   const organization = await newOrganization();
   const all = await Promise.all(
     Array.from({ length: 20 }, () => server('POST', `/organizations/${organization}/sso-connection`, oidc)),
@@ -177,7 +177,7 @@ test('twenty at once make one connection of an organization', async () => {
   expect(new Set(all.map(outcomeOf))).toEqual(new Set(['201', '409 organization.sso_connection_exists']));
 });
 
-test("what the Account's team makes for an organization is the developers': the Public API reads it, and changes nothing", async () => {
+test("a connection that the Account's team creates for an organization is read-only on the Public API", async () => {
   const organization = await newOrganization();
   const path = `/organizations/${organization}/sso-connection`;
   const made = await portal('POST', `${inEnvironment}/sso-connections`, { ...oidc, organization_id: organization });
@@ -204,7 +204,7 @@ test("what the Account's team makes for an organization is the developers': the 
   expect(helped.json().data).toMatchObject({ owned_by_organization: true, connection: { force_authn: true } });
 });
 
-test('everything but the type can be changed; what stays as it was is no change', async () => {
+test('everything but the type can be changed; a request for the present values is no change', async () => {
   const organization = await newOrganization();
   const path = `/organizations/${organization}/sso-connection`;
   const made = (await server('POST', path, await saml())).json().data;
@@ -275,7 +275,7 @@ describe('what cannot be', () => {
     expect(answer.statusCode === 201 ? [] : faultsOf(answer)).toEqual(faults);
   });
 
-  test('certificates: several are taken, an expired one is not', async () => {
+  test('several certificates are accepted, but not an expired one', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     const [one, other] = [await someCertificate(), await certificateFor(10)];
@@ -300,7 +300,7 @@ describe('what cannot be', () => {
     expect((await server('PATCH', path, { saml_signing_cert: `hello ${one}` })).statusCode).toBe(400);
   });
 
-  test('a certificate that has expired while it is in use goes on, and the next one is put behind it', async () => {
+  test('a certificate that expires while in use stays, and the next one is added behind it', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     const [ending, next, metadata_xml] = [
@@ -328,7 +328,7 @@ describe('what cannot be', () => {
     expect([outcomeOf(imported), count(imported.json().data)]).toEqual(['200', 2]);
   });
 
-  test('a default role that is not to be given, or not by whoever asks', async () => {
+  test('a default role that may not be assigned, or not by the caller, is refused', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     const inactive = await newRole([], { is_active: false });
@@ -356,7 +356,7 @@ describe('what cannot be', () => {
 });
 
 describe('status', () => {
-  test('only what is complete is activated; what is missing is named', async () => {
+  test('only a complete connection is activated; what is missing is named', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     const { id } = (await server('POST', path, { type: 'saml', name: 'X' })).json().data.connection;
@@ -380,7 +380,7 @@ describe('status', () => {
     expect(await actionsOf(id)).toEqual(['created', 'updated', 'activated', 'disabled', 'activated', 'deleted']);
   });
 
-  test('the secret that is there is no change when it is sent again, unless nobody can read it any more', async () => {
+  test('sending the present secret again is no change, unless it cannot be read any more', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     const { data } = (await server('POST', path, oidc)).json();
@@ -398,7 +398,7 @@ describe('status', () => {
     expect(clientSecretOf(createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]), row)).toBe('very secret');
   });
 
-  test('another provider is given no secret of the one before, and its names are nobody yet', async () => {
+  test('another provider does not get the former one’s secret, and its subjects are nobody yet', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     const { id } = (await server('POST', path, oidc)).json().data.connection;
@@ -418,7 +418,7 @@ describe('status', () => {
     });
   });
 
-  test('whom the provider has named is forgotten where that is asked for, and told of', async () => {
+  test('the provider’s links are deleted on request, with an event', async () => {
     const { id } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data.connection;
     const member = await newIdentityCaller(api, account);
     const link = `insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
@@ -435,7 +435,7 @@ describe('status', () => {
     ]);
   });
 
-  test.each(['disable', 'delete'])('%s signs out whoever is signed in by it', async (verb) => {
+  test.each(['disable', 'delete'])('%s signs out everybody signed in by it', async (verb) => {
     const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
     const path = `${inEnvironment}/sso-connections/${connection.id}`;
     await portal('POST', `${path}/activate`);
@@ -458,7 +458,7 @@ describe('status', () => {
     expect((await settings()).default_sso_connection_id).toBeNull();
   });
 
-  test.each(['disable', 'delete'])('%s signs out whose session went on in another way since', async (verb) => {
+  test.each(['disable', 'delete'])('%s signs out people whose session went on in another way since', async (verb) => {
     const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
     const path = `${inEnvironment}/sso-connections/${connection.id}`;
     await portal('POST', `${path}/activate`);
@@ -486,7 +486,7 @@ describe('status', () => {
     expect((await setDefault(null)).json().data.default_sso_connection_id).toBeNull();
   });
 
-  test("an administrator's session goes with the connection by which it began", async () => {
+  test("an administrator's session ends with the connection by which it began", async () => {
     const { connection } = (await portal('POST', '/sso/connections', oidc)).json().data;
     await portal('POST', `/sso/connections/${connection.id}/activate`);
     const admin = await account.as('admin');
@@ -503,7 +503,7 @@ describe('status', () => {
 });
 
 describe('metadata', () => {
-  test('a document fills the connection; certificates that have expired are left out', async () => {
+  test('a document fills the connection; expired certificates are left out', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     await server('POST', path, { type: 'saml', name: 'X' });
@@ -525,7 +525,7 @@ describe('metadata', () => {
     ]);
   });
 
-  test('it is fetched where the provider publishes it, and why it cannot be is said', async () => {
+  test('it is fetched from the provider’s URL, and a failure is explained', async () => {
     const document = await providerMetadata({ entityId: 'https://fetched.example' });
     const answers: Record<string, [number, string]> = {
       '/good': [200, document],
@@ -572,7 +572,7 @@ describe('metadata', () => {
   });
 });
 
-test('there are as many as there can be in an Environment, beside those of its organizations', async () => {
+test('an Environment has a maximum of connections, besides those of its organizations', async () => {
   const other = await newAccount(api);
   const calls = callsOf(api, other.accountSlug, await other.as('owner'));
   const { id } = (await calls('POST', `${inEnvironment}/sso-connections`, oidc)).json().data.connection;
@@ -593,7 +593,7 @@ test('there are as many as there can be in an Environment, beside those of its o
   expect(await make()).toBe('201');
 });
 
-test('lists: those of an Environment with its organizations, and those of the Account by themselves', async () => {
+test('lists show those of an Environment with its organizations, and those of the Account separately', async () => {
   const other = await newAccount(api);
   const calls = callsOf(api, other.accountSlug, await other.as('owner'));
   const organization = (await calls('POST', `${inEnvironment}/organizations`, { name: 'Acme' })).json().data.id;

@@ -109,7 +109,7 @@ test("end users: the organization's connection, or else the Environment's where 
   expect(await found(`a@${mine}`)).toBeNull();
 });
 
-test('an invited administrator whose domain is covered needs no password', async () => {
+test('an invited administrator whose domain has a provider needs no password', async () => {
   const roles = await rolesByKey(owner);
   const domain = await verified();
   const made = await invite(owner, { role_id: roles.developer, email: `ivo@${domain}` });
@@ -136,7 +136,7 @@ test('an invited administrator whose domain is covered needs no password', async
 describe('failures', () => {
   const fail = (id: string) => ask((tx) => noteFailure(tx, { id }, 'signature_invalid', api.clock.now));
 
-  test('ten in a row switch a connection off, once, however many come at once; managers are told', async () => {
+  test('ten in a row disable a connection, once, however many at once; managers get a mail', async () => {
     const id = await connect('/sso/connections');
     const outcomes = await Promise.all(Array.from({ length: mostFailures + 5 }, () => fail(id)));
     expect(outcomes.filter(Boolean)).toHaveLength(1);
@@ -167,7 +167,7 @@ describe('failures', () => {
     expect(await write()).toBeNull();
   });
 
-  test('a success in between begins the count anew', async () => {
+  test('a success in between restarts the count', async () => {
     const id = await connect('/sso/connections');
     for (let i = 1; i < mostFailures; i++) await fail(id);
     const failing = await read(id);
@@ -178,7 +178,7 @@ describe('failures', () => {
   });
 });
 
-test('managers are told a month before the last certificate of a provider ends, and a week; not of one that was replaced', async () => {
+test('managers get a mail a month and a week before a provider’s last certificate expires; not about a replaced one', async () => {
   const now = Date.now();
   const at = (day: number) => new Date(now + days(day));
   const [short, long] = await Promise.all([20, 60].map((life) => certificateFor(life, 'idp.example', now)));
@@ -226,7 +226,7 @@ test('managers are told a month before the last certificate of a provider ends, 
   expect(await toldBy(195)).toEqual([3, 3]);
 });
 
-test('recovery codes: ten are shown once, and a new set voids the one before', async () => {
+test('ten recovery codes are shown once, and a new set makes the old one void', async () => {
   const organization = (await owner('POST', `${inEnvironment}/organizations`, { name: 'Acme' })).json().data.id;
   const path = `${inEnvironment}/organizations/${organization}/sso-recovery-codes`;
   expect((await owner('GET', path)).json().data).toEqual({ count: 0, remaining: 0, generation: 0, created_at: null });

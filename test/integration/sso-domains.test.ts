@@ -93,7 +93,7 @@ const outboxOf = async ({ id }: Pick<Claim, 'id'>) =>
     )
   ).map(({ news }) => news);
 
-test('the hosts of URLs that tenants give are asked of these servers, too', async () => {
+test('hosts of URLs that tenants enter are resolved by these servers, too', async () => {
   const host = newDomain();
   dns.set(host, { a: ['127.0.0.1'] }, 'A');
   let asked = 0;
@@ -111,7 +111,7 @@ test('the hosts of URLs that tenants give are asked of these servers, too', asyn
   await new Promise((done) => provider.close(done));
 });
 
-test('a claim names the record to publish; claiming again answers the same one, however it is written', async () => {
+test('a claim names the record to publish; claiming again returns the same one, however it is written', async () => {
   const domain = newDomain();
   const first = await claim(owner, `https://WWW.${domain.toUpperCase()}/about`);
   expect(first).toEqual({
@@ -153,7 +153,7 @@ test.each([
   expect(answer.json().error.details).toMatchObject([{ field: 'domain' }]);
 });
 
-test('twenty at once are one claim with one event and one process', async () => {
+test('twenty requests at once are one claim with one event and one process', async () => {
   const domain = newDomain();
   const all = await Promise.all(Array.from({ length: 20 }, () => claim(owner, domain)));
   expect(new Set(all.map(({ id }) => id)).size).toBe(1);
@@ -161,7 +161,7 @@ test('twenty at once are one claim with one event and one process', async () => 
   expect(await outboxOf(all[0]!)).toEqual([null]);
 });
 
-test('verified now: not there, wrong, broken and then right; the row says each', async () => {
+test('a claim is checked on request: missing, wrong, broken and then right; the row has each result', async () => {
   const one = await claim();
   const verify = async () => (await owner('POST', `/sso/domains/${one.domain}/verify`)).json().data as Claim;
   expect(await verify()).toMatchObject({ status: 'pending', failure_reason: 'record_not_found' });
@@ -180,7 +180,7 @@ test('verified now: not there, wrong, broken and then right; the row says each',
   expect(await actionsOf(one)).toEqual(['claimed', 'verified']);
 });
 
-test('of two accounts that claim a domain the first one that proves it has it, and the other claim says so', async () => {
+test('of two accounts that claim a domain the first one to prove it has it, and the other claim says so', async () => {
   const mine = await claim();
   const other = await asOwner(await newAccount(api));
   const theirs = await claim(other, mine.domain);
@@ -199,7 +199,7 @@ test('of two accounts that claim a domain the first one that proves it has it, a
   expect(await read(theirs, other)).toMatchObject({ status: 'verified', failure_reason: null });
 });
 
-test('ten accounts whose records are found at the same moment: one has the domain', async () => {
+test('one of ten accounts whose records are found at the same moment has the domain', async () => {
   const domain = newDomain();
   const claims = [];
   for (let i = 0; i < 10; i++) claims.push(await claim(await asOwner(await newAccount(api)), domain));
@@ -215,7 +215,7 @@ test('ten parallel checks of one claim record one event', async () => {
   expect(await actionsOf(one)).toEqual(['claimed', 'verified']);
 });
 
-test('an account whose zones keep silent waits for its own looks, and another account does not', async () => {
+test('an account whose zones do not answer waits for its own checks, and another account does not', async () => {
   const worker = checks({ ofAccount: 2 });
   const silent = [await claim(), await claim(), await claim()];
   for (const { txt_record_name } of silent) dns.set(txt_record_name, { silent: true });
@@ -244,7 +244,7 @@ const crowd = ({ id }: Claim, { most, failed, suffix }: { most: number; failed: 
     [id, most, failed, suffix],
   );
 
-test('an account has 200 claims that have not failed; those that are there already are still answered', async () => {
+test('an account has at most 200 claims that have not failed; existing ones are still answered', async () => {
   const crowded = await newAccount(api);
   const call = await asOwner(crowded);
   const first = await claim(call);
@@ -262,7 +262,7 @@ test('an account has 200 claims that have not failed; those that are there alrea
   await claim(call);
 });
 
-test('of failed claims that are found at once, as many are taken up again as there is room for', async () => {
+test('of failed claims that are found at once, as many are resumed as there is room for', async () => {
   const crowded = await newAccount(api);
   const call = await asOwner(crowded);
   const first = await claim(call);
@@ -286,7 +286,7 @@ test('of failed claims that are found at once, as many are taken up again as the
   expect((await read(late, call)).failure_reason).toBe(late.failure_reason);
 });
 
-test('given up it is gone; it can be claimed anew with another token', async () => {
+test('a claim that is given up is deleted; the domain can be claimed again with another token', async () => {
   const one = await claim();
   expect(outcomeOf(await owner('DELETE', `/sso/domains/${one.domain}`))).toBe('204');
   for (const [method, path] of [
@@ -301,7 +301,7 @@ test('given up it is gone; it can be claimed anew with another token', async () 
   expect((await claim(owner, one.domain)).txt_record_value).not.toBe(one.txt_record_value);
 });
 
-test('never found, it fails at the end of the schedule with how the last look was, and is looked for anew when claimed again', async () => {
+test('a claim that is never found fails at the end of the schedule with its last result, and is checked again when claimed', async () => {
   const one = await claim();
   const inTime = async (ms: number) => {
     move(ms);
@@ -328,7 +328,7 @@ test('never found, it fails at the end of the schedule with how the last look wa
   expect(await outboxOf(one)).toEqual([null, 'claimed_again']);
 });
 
-test('a verified one that is missed for three days lapses with a mail, and comes back', async () => {
+test('a verified claim without its record for three days lapses with a mail, and can be verified again', async () => {
   const one = await claim();
   publish(one);
   await checks().check(one.id);
@@ -364,7 +364,7 @@ test('a verified one that is missed for three days lapses with a mail, and comes
   expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed', 'verified']);
 });
 
-test('a lapsed one is anybody’s: who has proved it since keeps it', async () => {
+test('a lapsed domain belongs to nobody: an account that has proved it since keeps it', async () => {
   const mine = await claim();
   const other = await asOwner(await newAccount(api));
   const theirs = await claim(other, mine.domain);
@@ -379,7 +379,7 @@ test('a lapsed one is anybody’s: who has proved it since keeps it', async () =
   expect(await read(mine)).toMatchObject({ status: 'failed', failure_reason: 'verified_by_another_account' });
 });
 
-test('a zone that is broken for a month lapses, and a lapsed one fails when nobody has mended it', async () => {
+test('a claim whose zone is broken for a month lapses, and a lapsed one fails if nobody repairs it', async () => {
   const one = await claim();
   publish(one);
   await checks().check(one.id);
@@ -408,7 +408,7 @@ test.each([{ servfail: true } as const, null])(
   },
 );
 
-test('support ends a claim, also a verified one, and has a failed one looked for anew', async () => {
+test('support ends a claim, also a verified one, and has a failed one checked again', async () => {
   const one = await claim();
   publish(one);
   await checks().check(one.id);
@@ -434,7 +434,7 @@ test('support ends a claim, also a verified one, and has a failed one looked for
   expect((await actionsOf(one)).filter((action) => action === 'failed')).toHaveLength(2);
 });
 
-test('one that is stopped while its zone is asked stays stopped, until somebody has it looked at', async () => {
+test('a claim that is stopped during a check stays stopped, until a check is requested', async () => {
   const one = await claim();
   publish(one);
   const asked = resolver();
@@ -448,7 +448,7 @@ test('one that is stopped while its zone is asked stays stopped, until somebody 
   expect((await owner('POST', `/sso/domains/${one.domain}/verify`)).json().data).toMatchObject({ status: 'verified' });
 });
 
-test('lists are searched, narrowed and sorted, and hold what is the account’s own', async () => {
+test('lists are searched, filtered and sorted, and contain the account’s own claims', async () => {
   const mine = await newAccount(api);
   const call = await asOwner(mine);
   const [b, a] = [await claim(call, `b-${newDomain()}`), await claim(call, `a-${newDomain()}`)];
@@ -476,7 +476,7 @@ describe('of organizations', () => {
   const newOrganization = async (send: Send) =>
     (await send('POST', '/organizations', { name: `Organization ${randomUUID()}` })).json().data.id as string;
 
-  test('each has claims of its own, over both surfaces; one organization of an environment holds a domain', async () => {
+  test('each has its own claims, over both surfaces; one organization of an environment holds a domain', async () => {
     const send = await server(account);
     const [first, second] = [await newOrganization(send), await newOrganization(send)];
     const domain = newDomain();
@@ -517,7 +517,7 @@ describe('of organizations', () => {
     });
   });
 
-  test('who manages an organization claims for it, and nobody for one that is not there', async () => {
+  test('a caller who manages an organization claims for it, and nobody for a missing one', async () => {
     const send = await server(account);
     const id = await newOrganization(send);
     const role = `Manager ${randomUUID()}`;
@@ -542,7 +542,7 @@ describe('of organizations', () => {
     expect(outcomeOf(unknown)).toBe('404 sso_domain.not_found');
   });
 
-  test('deleted with its organization, a domain is free', async () => {
+  test('a domain is free when its organization is deleted', async () => {
     const send = await server(account);
     const [first, second] = [await newOrganization(send), await newOrganization(send)];
     const domain = newDomain();

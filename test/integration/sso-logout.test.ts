@@ -128,8 +128,8 @@ const answerQuery = (
 const after = `${loggedOutUri}?state=after`;
 const unconfirmed = 'has not confirmed';
 
-describe('whoever has come by SAML and signs out', () => {
-  test('is out here first, then at the provider, and gets to where they were going', async () => {
+describe('a person who signed in by SAML and signs out', () => {
+  test('is signed out here first, then at the provider, and arrives where they were going', async () => {
     const at = await place('saml');
     const ana = await bySaml(at, { sessionIndex: '_anas' });
     const sent = leavingIn(await leave(ana.browser, at, ana.tokens.id_token));
@@ -141,7 +141,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect(here(await ana.browser.get(here(await ana.browser.get(answerQuery(at, sent)))))).toBe(after);
   });
 
-  test('gets there after a question, and an answer by form', async () => {
+  test('arrives there after a question, and with an answer by form', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const query = { client_id: at.client.clientId, post_logout_redirect_uri: loggedOutUri };
@@ -159,7 +159,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect(here(await ana.browser.get(here(back)))).toBe(loggedOutUri);
   });
 
-  test('is told, with a link on, where the answer is forged, of another request, or that they are not out', async () => {
+  test('is told, with a link on, if the answer is forged, of another request, or a refusal', async () => {
     const at = await place('saml');
     const stranger = await newSamlProvider();
     for (const [changes, by] of [
@@ -176,7 +176,7 @@ describe('whoever has come by SAML and signs out', () => {
     }
   });
 
-  test('and comes back without an answer, is told so', async () => {
+  test('and returns without an answer, is told so', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
@@ -190,7 +190,7 @@ describe('whoever has come by SAML and signs out', () => {
     }
   });
 
-  test('and follows the link too late, is sent nowhere', async () => {
+  test('and follows the link too late, is not redirected', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
@@ -200,7 +200,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect(page.body).not.toContain(idp.fields.samlSloUrl);
   });
 
-  test('is led nowhere by what a provider, or somebody else, sends', async () => {
+  test('is redirected nowhere by what a provider, or another party, sends', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const sent = leavingIn(await leave(ana.browser, at, ana.tokens.id_token));
@@ -221,7 +221,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect((await ana.browser.get(answerQuery(other, sent))).headers.location).toBeUndefined();
   });
 
-  test('leaves the provider also after another sign-in in between, and once after two by it', async () => {
+  test('signs out at the provider also after another sign-in in between, and once after two by it', async () => {
     const at = await place('saml', {}, { emailOtpLoginEnabled: true });
     const ana = await bySaml(at, { sessionIndex: '_first' });
     const { path, form } = answerTo(await sentAway(ana.browser, at), idp, world.now(), {
@@ -238,7 +238,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect(here(await ana.browser.get(here(back)))).toBe(after);
   });
 
-  test('leaves one provider after the other, each once, also where the browser comes twice for the second', async () => {
+  test('signs out at one provider after the other, each once, also if the browser comes twice for the second', async () => {
     const places = [await place('saml'), await place('saml')];
     await Promise.all(places.map((at) => bySaml(at)));
     const sessions = await world.query<{ id: string }>('select id from sso_sessions where connection_id = any ($1)', [
@@ -273,7 +273,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect((await browser.get(refused)).body).toContain(unconfirmed);
   });
 
-  test('leaves the provider also after another sign-in in between, where the application signs out by the API', async () => {
+  test('signs out at the provider also after another sign-in in between, if the application signs out by the API', async () => {
     const at = await place('saml', {}, { emailOtpLoginEnabled: true });
     const ana = await bySaml(at);
     const { tokens } = await byCode(at, ana);
@@ -284,7 +284,7 @@ describe('whoever has come by SAML and signs out', () => {
     expect(await isOpen(at, ana)).toBe(false);
   });
 
-  test('leaves the provider of a session that only the hint names where the browser is the one that it was in', async () => {
+  test('signs out at the provider of a session that only the hint names, if the browser had that session', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     // Tokens of applications outlive it, and so does the hint.
@@ -319,7 +319,7 @@ describe('whoever has come by SAML and signs out', () => {
     },
   );
 
-  test('stays at the provider where the connection says so, or has no place for it', async () => {
+  test('stays signed in at the provider if the connection says so, or has no address for it', async () => {
     for (const overrides of [
       { singleLogoutEnabled: false },
       { samlSloUrl: null },
@@ -344,7 +344,7 @@ describe('pages of a client’s own', () => {
       payload: { client_id: at.client.clientId, refresh_token: refreshToken, ...more },
     });
 
-  test('are told where to send the browser', async () => {
+  test('get where to send the browser', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const unregistered = { post_logout_redirect_uri: 'https://evil.example' };
@@ -357,7 +357,7 @@ describe('pages of a client’s own', () => {
     expect((await signOut(at, ana.tokens.refresh_token)).statusCode).toBe(204);
   });
 
-  test('of an application of others are told nothing of the provider, and their bearer is none', async () => {
+  test('of a third-party application learn nothing of the provider, and cannot use their token for it', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     await world.query('update oauth_clients set consent_required = true where id = $1', [at.client.id]);
@@ -388,7 +388,7 @@ describe('a provider’s own sign-out', () => {
   const send = (at: SsoPlace, xml: string, by = idp.key) =>
     world.browser().get(`${sloPath(at)}?${signedQuery('SAMLRequest', xml, by)}`);
 
-  test('ends what began in the session that it names, and everything where it names none that is known', async () => {
+  test('ends what began in the session that it names, and everything if it names none that is known', async () => {
     const at = await place('saml');
     const nameId = acmeAddress();
     const [one, two] = [
@@ -414,7 +414,7 @@ describe('a provider’s own sign-out', () => {
   test.each([
     ['names none of the sessions', ''],
     ['names the session', '<samlp:SessionIndex>_anas</samlp:SessionIndex>'],
-  ])('that %s ends what it gave also where the session went on by a mailed code', async (_name, content) => {
+  ])('that %s ends its tokens also if the session went on by a mailed code', async (_name, content) => {
     const at = await place('saml', {}, { emailOtpLoginEnabled: true });
     const ana = await bySaml(at, { sessionIndex: '_anas' });
     const again = await byCode(at, ana);
@@ -425,7 +425,7 @@ describe('a provider’s own sign-out', () => {
     expect([await isOpen(at, ana), await isOpen(at, again), await isOpen(at, elsewhere)]).toEqual([false, false, true]);
   });
 
-  test('that names the session of before ends what went on by another one of the provider’s', async () => {
+  test('that names the earlier session ends what went on by another one of the provider’s', async () => {
     const at = await place('saml');
     const ana = await bySaml(at, { sessionIndex: '_one' });
     const { path, form } = answerTo(await sentAway(ana.browser, at), idp, world.now(), {
@@ -438,7 +438,7 @@ describe('a provider’s own sign-out', () => {
     expect(await isOpen(at, ana)).toBe(false);
   });
 
-  test('leaves nothing to sign out of, for whoever is on the way there', async () => {
+  test('leaves nothing to sign out of for a person who is on the way there', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
@@ -446,7 +446,7 @@ describe('a provider’s own sign-out', () => {
     expect(here(await ana.browser.get(here(out)))).toBe(after);
   });
 
-  test('ends a sign-in whose browser has not come for the answer yet', async () => {
+  test('ends a sign-in whose browser has not fetched the answer yet', async () => {
     const at = await place('saml');
     const nameId = acmeAddress();
     const coming = (sessionIndex: string, who = nameId) => answeredBySaml(at, { nameId: who, sessionIndex });
@@ -461,7 +461,7 @@ describe('a provider’s own sign-out', () => {
     expect((await (await coming('_three')).goOn()).statusCode).toBe(303); // signed in again since
   });
 
-  test('ends a session that is being made at the same moment', async () => {
+  test('ends a session that is being created at the same moment', async () => {
     const at = await place('saml');
     for (let tries = 0; tries < 12; tries += 1) {
       const ana = await answeredBySaml(at);
@@ -472,7 +472,7 @@ describe('a provider’s own sign-out', () => {
     }
   });
 
-  test('leaves nothing that a session could begin by, and neither does a connection that was disabled', async () => {
+  test('leaves nothing by which a session could begin, like the disabling of a connection', async () => {
     const [at, disabled] = [await place('saml'), await place('saml')];
     for (const [end, where] of [
       [({ nameId }: { nameId: string }) => send(at, request(at, nameId)), at],
@@ -505,7 +505,7 @@ describe('a provider’s own sign-out', () => {
     }
   });
 
-  test('a session of before becomes stronger by a connection that was disabled since, and none begins beside it', async () => {
+  test('a step-up strengthens a session whose connection was disabled since, and no new session begins by it', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
     const [began] = await world.query<{ id: string; identity_id: string; sso_session_id: string }>(
@@ -557,7 +557,7 @@ describe('a provider’s own sign-out', () => {
     expect([await ana.goOn(), await ben.goOn()]).toEqual([400, 303]);
   });
 
-  test('by a transient NameID ends what began with it, whatever number its session has', async () => {
+  test('by a transient NameID ends what began with it, whatever its session index', async () => {
     const at = await place('saml');
     const format = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
     const by = (nameId: string, address = acmeAddress()) =>
@@ -580,7 +580,7 @@ describe('a provider’s own sign-out', () => {
     expect(await states()).toEqual([false, true, true]);
   });
 
-  test('ends nothing where it is forged, comes twice, is late, or of somebody at another connection', async () => {
+  test('ends nothing if it is forged, repeated, late, or about another connection’s person', async () => {
     const [at, other, stranger] = [await place('saml'), await place('saml'), await newSamlProvider()];
     const ana = await bySaml(at);
     const xml = request(at, ana.nameId);
@@ -602,7 +602,7 @@ describe('a provider’s own sign-out', () => {
   });
 });
 
-describe('whoever has come by OpenID Connect and signs out', () => {
+describe('a person who signed in by OpenID Connect and signs out', () => {
   async function byOpenId(at: SsoPlace, jar: Map<string, string>, login = `ana-${uuidv7()}`) {
     openId.people.set(login, { email: `${login}@acme.example`, email_verified: true });
     const browser = world.browser();
@@ -614,7 +614,7 @@ describe('whoever has come by OpenID Connect and signs out', () => {
     return { browser, login, tokens };
   }
 
-  test('is out at a real provider as well, and gets to where they were going', async () => {
+  test('is signed out at a real provider as well, and arrives where they were going', async () => {
     const at = await place('oidc');
     const jar = openId.newJar();
     const ana = await byOpenId(at, jar);
@@ -632,7 +632,7 @@ describe('whoever has come by OpenID Connect and signs out', () => {
     expect(next.headers.get('location')).toContain('/interaction/');
   });
 
-  test('is out here alone in what began in the session that their provider says is over', async () => {
+  test('is signed out by a logout token in what began in the provider’s ended session, and only there', async () => {
     const at = await place('oidc');
     const [work, home] = [openId.newJar(), openId.newJar()];
     const ana = await byOpenId(at, work);
@@ -675,7 +675,7 @@ describe('whoever has come by OpenID Connect and signs out', () => {
     expect(await isOpen(at, other)).toBe(true);
   });
 
-  test('a state of another browser, of nobody, or of another connection leads nowhere', async () => {
+  test('is redirected nowhere by a state of another browser, of nobody, or of another connection', async () => {
     const [at, other] = [await place('oidc'), await place('oidc')];
     const ana = await byOpenId(at, openId.newJar());
     const away = await leave(ana.browser, at, ana.tokens.id_token);
@@ -689,7 +689,7 @@ describe('whoever has come by OpenID Connect and signs out', () => {
     expect([page.statusCode, page.body.includes(loggedOutUri)]).toEqual([200, false]);
   });
 
-  test('is told so where the provider cannot be asked', async () => {
+  test('is told so if the provider cannot be asked', async () => {
     const at = await place('oidc');
     const ana = await byOpenId(at, openId.newJar());
     await world.db.transaction('system', (tx) =>

@@ -71,7 +71,7 @@ async function walk(
 }
 
 describe('sign-in by SAML', () => {
-  test('somebody new signs in by their organization, and the client gets a code', async () => {
+  test('a new person signs in by their organization, and the client gets a code', async () => {
     const at = await place({}, { hasKey: false });
     const email = acmeAddress();
     const code = codeIn(await walk(at, { nameId: email, contextClass: 'https://refeds.org/profile/mfa' }));
@@ -81,7 +81,7 @@ describe('sign-in by SAML', () => {
     expect(decodeJwt(tokens.id_token)).toMatchObject({ email, email_verified: true, amr: ['mfa'] });
   });
 
-  test('whoever began comes in by no answer that somebody else has brought for them, whenever they ask', async () => {
+  test('the person who began is never signed in by an answer that another person brought for them', async () => {
     const at = await place();
     for (const stop of [null, 1, 2, 3, 4]) {
       const mallory = world.browser();
@@ -103,7 +103,7 @@ describe('sign-in by SAML', () => {
     }
   });
 
-  test('a browser that did not get to know that its answer was taken brings it again', async () => {
+  test('a browser that did not learn that its answer was accepted can bring it again', async () => {
     const at = await place();
     const browser = world.browser();
     const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: acmeAddress() });
@@ -128,7 +128,7 @@ describe('sign-in by SAML', () => {
     expect(await subjectOf(acmeAddress())).toBe(await subjectOf(acmeAddress()));
   });
 
-  test('somebody who is known asks PostgreSQL twenty times at most, from the client and back', async () => {
+  test('a known person’s sign-in takes at most twenty statements, from the client and back', async () => {
     const at = await place();
     const known = { nameId: acmeAddress(), attributes: { givenName: ['Ana'] } };
     await walk(at, known);
@@ -157,12 +157,12 @@ describe('an encrypted answer', () => {
     return (parts: ResponseParts, key: ProviderKey) =>
       responseXml(parts, encrypted(sign(assertionXml(parts), 'Assertion', key), certificate ?? pem));
   }
-  test('signs in who is in it, if it is encrypted to the certificate of the metadata', async () => {
+  test('signs in the person in it, if it is encrypted to the certificate of the metadata', async () => {
     const at = await place({}, { hasKey: false });
     expect(codeIn(await walk(at, { nameId: acmeAddress() }, world.browser(), await encryptedBy(at)))).toBeTruthy();
   });
 
-  test('for another certificate is refused, saying so', async () => {
+  test('for another certificate is refused, with that reason', async () => {
     const at = await place();
     const stranger = await encryptedBy(at, (await newProviderKey()).certificate);
     expect(failureIn(await walk(at, {}, world.browser(), stranger))).toEqual([403, 'sso.decryption_failed']);
@@ -177,7 +177,7 @@ describe('an answer', () => {
     expect(failureIn(other)).toEqual([400, 'sso.stale']);
   });
 
-  test('comes once; posted again it leads to what the first one began', async () => {
+  test('works once; posted again it leads to what the first one began', async () => {
     const at = await place();
     const browser = world.browser();
     const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: acmeAddress() });
@@ -188,14 +188,14 @@ describe('an answer', () => {
     expect(String(again.headers.location)).toContain('/oauth/authorize?');
   });
 
-  test('whose assertion was used before is refused, though another request is answered by it', async () => {
+  test('whose assertion was used before is refused, though it answers another request', async () => {
     const at = await place();
     const assertionId = `_${randomUUID()}`;
     codeIn(await walk(at, { nameId: acmeAddress(), assertionId }));
     expect(failureIn(await walk(at, { nameId: acmeAddress(), assertionId }))).toEqual([400, 'sso.replayed']);
   });
 
-  test('that is refused says why, on the page and in the events', async () => {
+  test('that is refused shows the reason, on the page and in the events', async () => {
     const at = await place();
     expect(failureIn(await walk(at, { audience: 'https://other.example' }))).toEqual([403, 'sso.audience_mismatch']);
     const [event] = await world.query(
@@ -212,7 +212,7 @@ describe('an answer', () => {
     ]);
   });
 
-  test('that comes after ten minutes has the browser that was sent go again; after an hour it is lost', async () => {
+  test('that arrives after ten minutes makes its browser go again; after an hour it is lost', async () => {
     for (const samlAllowIdpInitiated of [false, true]) {
       const at = await place({ samlAllowIdpInitiated });
       const browser = world.browser();
@@ -246,7 +246,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a response that nobody asked for', () => {
+describe('an unsolicited response', () => {
   const unasked = (
     at: SsoPlace,
     changes: Partial<ResponseParts> = {},
@@ -273,7 +273,7 @@ describe('a response that nobody asked for', () => {
     return { browser, done: browser.get(here(answered)) };
   };
 
-  test('is not taken, unless the connection says so; then it leads to the own account', async () => {
+  test('is refused, unless the connection allows it; then it leads to the own account', async () => {
     const closed = await place();
     const refused = await unasked(closed);
     expect(failureIn(refused)).toEqual([403, 'sso.idp_initiated_disabled']);
@@ -288,7 +288,7 @@ describe('a response that nobody asked for', () => {
     expect(here(launched)).toBe(`/oauth/account?client_id=${at.client.clientId}`);
   });
 
-  test('leads on to an application that begins a sign-in by itself, which is answered at once', async () => {
+  test('leads on to an application that starts sign-ins itself, which is answered at once', async () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const uri = 'https://app.example/login?from=idp';
     await world.query('update oauth_clients set initiate_login_uri = $2 where id = $1 returning id', [
@@ -312,7 +312,7 @@ describe('a response that nobody asked for', () => {
     expect(here(asked)).toContain(`destination=${encodeURIComponent('account/launch')}`);
   });
 
-  test('is not taken from the provider of an organization that is switched off, or is below such a node', async () => {
+  test('is refused from the provider of an inactive organization, or of one below an inactive node', async () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const set = (id: string, status: string) =>
       world.query('update nodes set status = $2 where id = $1 returning id', [id, status]);
@@ -324,7 +324,7 @@ describe('a response that nobody asked for', () => {
     expect((await unasked(at)).statusCode).toBe(303);
   });
 
-  test('is a stranger’s unless the provider has signed it: then nothing is told, and nothing written', async () => {
+  test('counts as a stranger’s unless the provider has signed it: then nothing is shown, and nothing written', async () => {
     const forged = await newProviderKey();
     const closed = await place();
     expect(failureIn(await unasked(closed, {}, '', forged))).toEqual([400, 'sso.stale']);
@@ -333,7 +333,7 @@ describe('a response that nobody asked for', () => {
     expect([await reasonsAt(world, closed), await reasonsAt(world, at)]).toEqual([[], []]);
   });
 
-  test('leads to the only application there is, whatever the RelayState; of several it has to name one', async () => {
+  test('leads to the only application, whatever the RelayState; with several it has to name one', async () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const strange = ['', 'https://app.example/deep', 'x\0y', 'x'.repeat(10_000), (await place()).client.clientId];
     for (const relayState of strange) {
@@ -347,7 +347,7 @@ describe('a response that nobody asked for', () => {
     expect((await unasked(at)).statusCode).toBe(303);
   });
 
-  test('works once, and where it is refused the provider’s administrator finds it in the events', async () => {
+  test('works once, and a refusal is in the events for the provider’s administrator', async () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const assertionId = `_${randomUUID()}`;
     expect((await unasked(at, { assertionId })).statusCode).toBe(303);
@@ -357,7 +357,7 @@ describe('a response that nobody asked for', () => {
   });
 });
 
-test('metadata is for everybody who has the URL', async () => {
+test('metadata can be read by everybody who has the URL', async () => {
   const { connection } = await place({}, { hasKey: false });
   const answer = await world.app.inject(`/sso/saml/${connection.id}/metadata`);
   expect(answer.headers['content-type']).toBe('application/samlmetadata+xml');
@@ -366,7 +366,7 @@ test('metadata is for everybody who has the URL', async () => {
   expect((await world.app.inject(`/sso/saml/${randomUUID()}/metadata`)).statusCode).toBe(400);
 });
 
-test('a key is made once, however many ask for the metadata at first', async () => {
+test('a key is created once, however many first request the metadata', async () => {
   const { connection } = await place({}, { hasKey: false });
   const made = jest.spyOn(webcrypto.subtle, 'generateKey');
   try {
@@ -378,7 +378,7 @@ test('a key is made once, however many ask for the metadata at first', async () 
   }
 });
 
-describe('answers that are refused, ten in a row,', () => {
+describe('ten refused answers in a row', () => {
   const statusAfter = async (at: SsoPlace, changes: Partial<ResponseParts>, by = idp) => {
     for (let count = 0; count < 10; count += 1) {
       const { path, form } = answerTo(
@@ -396,13 +396,13 @@ describe('answers that are refused, ten in a row,', () => {
     return row?.status;
   };
 
-  test('switch the connection off where the provider has signed them', async () => {
+  test('disable the connection if the provider has signed them', async () => {
     const at = await place({ lastLoginAt: world.now() });
     const wrongClock = { notOnOrAfter: new Date(world.now().getTime() - minutes(2)) };
     expect(await statusAfter(at, wrongClock)).toBe('auto_disabled');
   });
 
-  test('but not where one of its people can have asked for them, unless nobody signs in by it', async () => {
+  test('but not if one of its people may have requested them, unless nobody signs in by it', async () => {
     const asked = [
       { audience: 'https://other.example' },
       { recipient: 'https://other.example/acs' },
@@ -416,7 +416,7 @@ describe('answers that are refused, ten in a row,', () => {
     }
   });
 
-  test('but not where one of its people has kept an answer, or wrapped it anew', async () => {
+  test('but not if one of its people has kept an answer, or wrapped it again', async () => {
     const changed: [Partial<ResponseParts>, (xml: string, id: string) => string][] = [
       // Only the assertion is signed, so that what is around it is the poster's.
       [{}, (xml) => xml.replace(/Destination="[^"]+"/, 'Destination="https://other.example"')],
@@ -452,7 +452,7 @@ describe('answers that are refused, ten in a row,', () => {
     expect(await statusOf(at)).toBe('active');
   });
 
-  test('but not where somebody takes their state to the callback of OpenID Connect', async () => {
+  test('but not if a person takes their state to the OpenID Connect callback', async () => {
     const at = await place();
     for (let count = 0; count < 10; count += 1) {
       const state = askedIn(await sendAway(world.browser(), at)).relayState;
@@ -463,7 +463,7 @@ describe('answers that are refused, ten in a row,', () => {
     expect(await statusOf(at)).toBe('active');
   });
 
-  test('but not where anybody can have made them, unless nobody signs in by it anyway', async () => {
+  test('but not if anybody can have created them, unless nobody signs in by it anyway', async () => {
     const stranger = await newSamlProvider();
     expect(await statusAfter(await place({ lastLoginAt: world.now() }), {}, stranger)).toBe('active');
     expect(await statusAfter(await place(), {}, stranger)).toBe('auto_disabled');

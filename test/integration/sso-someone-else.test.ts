@@ -64,8 +64,8 @@ const whoseSession = async (browser: Browser, { client }: Pick<SsoPlace, 'client
   return JSON.parse(Buffer.from(claims, 'base64url').toString()).email;
 };
 
-describe('a link that leads to a provider, in a browser in which somebody else is signed in', () => {
-  test('changes nothing until its person says so: they stay signed in, with all that applications hold', async () => {
+describe('a link that leads to a provider, in a browser where another person is signed in', () => {
+  test('changes nothing until its person confirms: they stay signed in, with all that applications hold', async () => {
     const at = await place();
     const { client, organization, connection, browser, ana } = at;
     const { login, email } = mallory();
@@ -83,7 +83,7 @@ describe('a link that leads to a provider, in a browser in which somebody else i
     expect(await world.query('select id from identities where email = $1', [email])).toEqual([]);
   });
 
-  test('leads on as the other one once they do, from a page of ours alone', async () => {
+  test('leads on as the other person once they confirm, from a page of ours alone', async () => {
     const at = await place();
     const { login, email } = mallory();
     const page = await by(at.browser, authorizeUrl(at.client, { login_hint: email, prompt: 'login' }), login);
@@ -97,7 +97,7 @@ describe('a link that leads to a provider, in a browser in which somebody else i
     expect([again.statusCode, locationOf(again).pathname]).toEqual([303, '/oauth/authorize']);
   });
 
-  test('is answered to a script with what it has to post', async () => {
+  test('tells a script what to post', async () => {
     const at = await place();
     const { login, email } = mallory();
     const away = await at.browser.get(authorizeUrl(at.client, { login_hint: email, prompt: 'login' }));
@@ -111,8 +111,8 @@ describe('a link that leads to a provider, in a browser in which somebody else i
   });
 });
 
-describe('nobody is asked', () => {
-  test('who comes back as themselves', async () => {
+describe('no question is asked of', () => {
+  test('a person who returns as themselves', async () => {
     const { client, browser } = await place();
     const { login, email } = mallory();
     const other = world.browser();
@@ -122,7 +122,7 @@ describe('nobody is asked', () => {
     expect(browser.cookies.has('hosted_session')).toBe(true);
   });
 
-  test('who has typed the address of the other one on our own page', async () => {
+  test('a person who has typed the other one’s address on our own page', async () => {
     const { client, browser } = await place();
     const { login, email } = mallory();
     const form = await browser.get(authorizeUrl(client, { prompt: 'login' }));

@@ -94,8 +94,8 @@ const pending = {
   would_refuse_code: null,
 };
 
-describe('what the provider says is reported', () => {
-  test('by SAML, of a connection that was never active: somebody new, and nothing comes of it', async () => {
+describe('a test reports what the provider says', () => {
+  test('by SAML, of a connection that was never active: a new person, who is not created', async () => {
     const domain = await domainOf();
     const id = await newConnection(inEnvironment, {
       jit_provisioning_enabled: true,
@@ -165,7 +165,7 @@ describe('what the provider says is reported', () => {
     }
   });
 
-  test('whom it would link, and whom it has linked; what is mended meanwhile shows', async () => {
+  test('with the person whom it would link, or has linked, and what was repaired meanwhile', async () => {
     const id = await newConnection();
     const at = `${inEnvironment}/${id}`;
     const email = `ana@${randomUUID()}.example`;
@@ -191,7 +191,7 @@ describe('what the provider says is reported', () => {
     expect(await would()).toEqual(['sign_in_linked', null]);
   });
 
-  test('that the provider did not ask anew, where the connection wants it to', async () => {
+  test('with a provider that did not authenticate again, though the connection requires it', async () => {
     const domain = await domainOf();
     const id = await newConnection(inEnvironment, { force_authn: true, jit_provisioning_enabled: true });
     const at = `${inEnvironment}/${id}`;
@@ -206,7 +206,7 @@ describe('what the provider says is reported', () => {
     expect(await wouldOf(api.clock.now)).toEqual(['succeeded', 'create', null]);
   });
 
-  test('of administrators: a stranger, somebody invited, a member', async () => {
+  test('of administrators: a stranger, an invited person, a member', async () => {
     const domain = await domainOf();
     const id = await newConnection('/sso/connections');
     const at = `/sso/connections/${id}`;
@@ -230,7 +230,7 @@ describe('what the provider says is reported', () => {
     expect(await linksOf(id)).toEqual([]);
   });
 
-  test('what was refused and why, without counting for anything', async () => {
+  test('with a refusal and its reason, which counts for nothing', async () => {
     const id = await newConnection();
     const at = `${inEnvironment}/${id}`;
     await portal('POST', `${at}/activate`);
@@ -263,7 +263,7 @@ describe('what the provider says is reported', () => {
     ]);
   });
 
-  test('a provider that cannot be asked', async () => {
+  test('with a provider that cannot be reached', async () => {
     const made = await portal('POST', inEnvironment, {
       type: 'oidc',
       name: 'Away',
@@ -278,7 +278,7 @@ describe('what the provider says is reported', () => {
     expect(await reportAt(at, begun)).toMatchObject({ status: 'refused', refusal: { code: 'provider_unreachable' } });
   });
 
-  test('what is kept of it is sealed, and the request of it keeps nothing', async () => {
+  test('which is stored sealed, and whose request stores nothing', async () => {
     const at = `${inEnvironment}/${await newConnection()}`;
     const begun = await begin(at);
     await walk(begun, { nameId: 'secretly@acme.example' });
@@ -291,7 +291,7 @@ describe('what the provider says is reported', () => {
   });
 });
 
-describe('the link', () => {
+describe('the link of a test', () => {
   const lost = async (browser: Browser, link: string) => {
     const token = link.split('=')[1] as string;
     const page = await browser.get(link);
@@ -300,7 +300,7 @@ describe('the link', () => {
   };
   const gone = [400, 400, true, true];
 
-  test('works once, for whoever presses its button', async () => {
+  test('works once, for anybody who presses its button', async () => {
     const begun = await begin(`${inEnvironment}/${await newConnection()}`);
     const browser = newBrowser();
     for (let looks = 0; looks < 3; looks += 1) expect((await browser.get(begun.link)).statusCode).toBe(200);
@@ -317,11 +317,11 @@ describe('the link', () => {
     expect(used.body).toContain('ask the person who sent you the link for a new one');
   });
 
-  test.each(['', 'x', 'ä'.repeat(43), 'A'.repeat(43)])('that nobody was given leads nowhere: %j', async (token) => {
+  test.each(['', 'x', 'ä'.repeat(43), 'A'.repeat(43)])('that was never issued leads nowhere: %j', async (token) => {
     expect(await lost(newBrowser(), `/sso/test?token=${encodeURIComponent(token)}`)).toEqual(gone);
   });
 
-  test('another browser gets to know nothing, and the same one again the same', async () => {
+  test('reveals nothing to another browser, and the same again to the same one', async () => {
     const at = `${inEnvironment}/${await newConnection()}`;
     const [begun, browser] = [await begin(at), newBrowser()];
     const { path, form } = answerTo(await leave(browser, begun), idp, api.clock.now);
@@ -337,7 +337,7 @@ describe('the link', () => {
     expect(await rows(sessions, [at.split('/').at(-1)])).toEqual([]);
   });
 
-  test('and the report end when they have to', async () => {
+  test('expires on time, as does the report', async () => {
     const organization = (await server('POST', '/organizations', { name: `Org ${randomUUID()}` })).json().data.id;
     const at = `/organizations/${organization}/sso-connection`;
     expect((await server('POST', at, samlBody())).statusCode).toBe(201);
@@ -355,7 +355,7 @@ describe('the link', () => {
     expect(outcomeOf(await read(done))).toBe('404 sso_connection.test_not_found');
   });
 
-  test('and what whoever used it late comes back to ends with the report', async () => {
+  test('leads a late user to an end with the report', async () => {
     const [begun, browser] = [await begin(`${inEnvironment}/${await newConnection()}`), newBrowser()];
     api.clock.advance(minutes(9));
     const { path, form } = answerTo(await leave(browser, begun), idp, api.clock.now);
@@ -369,8 +369,8 @@ describe('the link', () => {
   });
 });
 
-describe('who may', () => {
-  test('nobody tries out what is incomplete, and is told what is missing', async () => {
+describe('permissions', () => {
+  test('an incomplete connection cannot be tested, and the answer names what is missing', async () => {
     const made = await portal('POST', inEnvironment, { type: 'saml', name: 'Empty' });
     const refused = await portal('POST', `${inEnvironment}/${made.json().data.connection.id}/test`);
     expect(outcomeOf(refused)).toBe('400 sso_connection.incomplete');
@@ -392,7 +392,7 @@ describe('who may', () => {
     expect((await calls('GET', `${inEnvironment}/${one}/test/${begun.id}`)).statusCode).toBe(404);
   });
 
-  test('the developers’ connection of an organization is tried out in the Portal, and its tests are read', async () => {
+  test('the developers’ connection of an organization is tested in the Portal, and its tests are read there', async () => {
     const organization = (await server('POST', '/organizations', { name: `Org ${randomUUID()}` })).json().data.id;
     const id = await newConnection(inEnvironment, { organization_id: organization });
     const at = `/organizations/${organization}/sso-connection`;
@@ -404,7 +404,7 @@ describe('who may', () => {
     expect((await viewer('GET', `${inEnvironment}/${id}/test/${begun.id}`)).statusCode).toBe(200);
   });
 
-  test('with a connection go its tests', async () => {
+  test('a connection’s tests are deleted with it', async () => {
     const id = await newConnection();
     const begun = await begin(`${inEnvironment}/${id}`);
     await portal('DELETE', `${inEnvironment}/${id}`);

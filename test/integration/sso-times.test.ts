@@ -120,7 +120,7 @@ const claimsOf = async (client: TestClient, page: Awaited<ReturnType<Browser['ge
   return { claims: decodeJwt(idToken), refreshed: async () => (await refresh(world.app, client, token)).json() };
 };
 
-describe('an age that is asked for', () => {
+describe('a requested max_age', () => {
   test('is measured from when the person was sent, however long they take on the way', async () => {
     const there = await place();
     const browser = world.browser();
@@ -133,7 +133,7 @@ describe('an age that is asked for', () => {
     expect(codeIn(await answer(browser, away, { at, email: acmeAddress() }))).toBeTruthy();
   });
 
-  test('refuses an older sign-in, and one of which the provider does not say when it was', async () => {
+  test('refuses an older sign-in, and one whose time the provider does not report', async () => {
     const there = await place();
     const email = acmeAddress();
     const walked = (at: Date | null) => walk(world.browser(), there, { at, email }, { max_age: '300' });
@@ -152,7 +152,7 @@ describe('a connection with force_authn', () => {
   /** A person removes `prompt=login` from the address, and has an hours-old session at the provider. */
   const silently = { at: new Date(Date.now() - hours(8)) };
 
-  test('asks for a new sign-in and its time, and takes no other', async () => {
+  test('requires a new sign-in and its time, and accepts no other', async () => {
     const there = await place(anew);
     const email = acmeAddress();
     const { searchParams } = await awayFrom(
@@ -169,7 +169,7 @@ describe('a connection with force_authn', () => {
     expect(codeIn(await walk(world.browser(), there, { at: world.now(), email }))).toBeTruthy();
   });
 
-  test('nor does a client that asks for one by prompt=login', async () => {
+  test('is not alone: prompt=login of a client accepts no other either', async () => {
     const there = await place();
     const email = acmeAddress();
     const login = { prompt: 'login' };
@@ -183,7 +183,7 @@ describe('a connection with force_authn', () => {
     expect(codeIn(await walk(world.browser(), there, { ...silently, email }))).toBeTruthy(); // if nobody asks
   });
 
-  test('by SAML takes no other either, be it asked for or not', async () => {
+  test('by SAML accepts no other either, requested or not', async () => {
     const there = await samlPlace({ ...anew, samlAllowIdpInitiated: true });
     const nameId = acmeAddress();
     const walked = (authnInstant: Date) => walkSaml(world.browser(), there, { nameId, authnInstant });
@@ -219,7 +219,7 @@ describe('a session that a provider began', () => {
     return page.statusCode === 303 ? { asked: locationOf(page) } : { page };
   }
 
-  test('at an unattended browser sets no password: its proof is as old as the provider says', async () => {
+  test('at an unattended browser sets no password: it is as old as the provider says', async () => {
     const there = await place();
     const email = acmeAddress();
     const browser = world.browser();
@@ -245,7 +245,7 @@ describe('a session that a provider began', () => {
     expect((await open(browser, there)).page?.statusCode).toBe(200);
   });
 
-  test('tells clients the provider’s time, from the first token on', async () => {
+  test('gives clients the provider’s time, from the first token on', async () => {
     const there = await place();
     const email = acmeAddress();
     const browser = world.browser();
@@ -264,13 +264,13 @@ describe('a session that a provider began', () => {
     ).toMatchObject({ auth_time: epoch(world.now()) });
   });
 
-  test('has not begun before its provider’s clock, which may be ahead', async () => {
+  test('does not begin before its provider’s clock, which may be ahead', async () => {
     const there = await place();
     const done = await walk(world.browser(), there, { at: ago(-minutes(3)), email: acmeAddress() });
     expect((await claimsOf(there.client, done)).claims.auth_time).toBe(epoch(world.now()));
   });
 
-  test('lasts from when its person came, and not from when the provider had asked them', async () => {
+  test('lasts from when its person arrived, and not from when the provider authenticated them', async () => {
     const there = await place();
     await setPolicy(world, there.organization, { session_ttl_seconds: 3600 });
     const email = acmeAddress();
@@ -301,7 +301,7 @@ describe('a session that a provider began', () => {
     expect((await open(browser, there)).page).toBeUndefined(); // a second factor makes the first one no newer
   });
 
-  test('becomes a stronger one without being a newer one', async () => {
+  test('becomes a stronger one without becoming newer', async () => {
     const there = await place({}, { mfaPolicy: 'off' });
     await setPolicy(world, there.organization, { session_ttl_seconds: 3600 });
     const email = acmeAddress();
@@ -319,7 +319,7 @@ describe('a session that a provider began', () => {
     expect(codeIn(await browser.get(url))).toBeTruthy();
   });
 
-  test('of a provider that does not say when is one of long ago, and leads in no circles', async () => {
+  test('of a provider without a time is an old one, and does not lead in circles', async () => {
     const there = await place();
     const email = acmeAddress();
     const browser = world.browser();
@@ -345,14 +345,14 @@ describe('a session that a provider began', () => {
   });
 });
 
-describe('until when a provider has its session last (SAML 2.0 Core §2.7.2, SessionNotOnOrAfter)', () => {
+describe('a provider’s end of the session (SAML 2.0 Core §2.7.2, SessionNotOnOrAfter)', () => {
   const inAnHour = () => new Date(world.now().getTime() + hours(1));
   const silently = ({ client, organization }: SsoPlace) =>
     authorizeUrl(client, { organization: organization.slug, code_challenge: pkce.challenge, prompt: 'none' });
   const isSignedIn = async (browser: Browser, at: SsoPlace) =>
     !locationOf(await browser.get(silently(at))).searchParams.has('error');
 
-  test('the session here lasts no longer, nor does what an application got by it', async () => {
+  test('limits the session here, and what an application got by it', async () => {
     const there = await samlPlace();
     const [bounded, unbounded] = [world.browser(), world.browser()];
     const ofBounded = await claimsOf(there.client, await walkSaml(bounded, there, { sessionNotOnOrAfter: inAnHour() }));
@@ -366,13 +366,13 @@ describe('until when a provider has its session last (SAML 2.0 Core §2.7.2, Ses
     expect(await ofOther.refreshed()).toHaveProperty('access_token');
   });
 
-  test('a provider that means "for ever" by the last moment that it can write', async () => {
+  test('may mean "for ever" by the last time that it can write', async () => {
     const there = await samlPlace();
     const page = await walkSaml(world.browser(), there, { sessionNotOnOrAfter: new Date('9999-12-31T23:59:59.999Z') });
     expect(await (await claimsOf(there.client, page)).refreshed()).toHaveProperty('access_token');
   });
 
-  test('a refresh after it is refused', async () => {
+  test('refuses a later refresh', async () => {
     const there = await samlPlace();
     const page = await walkSaml(world.browser(), there, { sessionNotOnOrAfter: inAnHour() });
     const { refreshed } = await claimsOf(there.client, page);
@@ -380,7 +380,7 @@ describe('until when a provider has its session last (SAML 2.0 Core §2.7.2, Ses
     expect(await refreshed()).toMatchObject({ error: 'invalid_grant' });
   });
 
-  test('the next sign-in by the provider says it anew', async () => {
+  test('is set again by the next sign-in', async () => {
     const there = await samlPlace();
     const nameId = acmeAddress();
     const browser = world.browser();

@@ -6,7 +6,7 @@ import { identityOf } from '../../src/platform/embedded/claims.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { until } from '../support/until.js';
 
-test('a process that a test has started ends with the test that was killed', async () => {
+test('a process that a test has started ends with the test, even if that was killed', async () => {
   const program = `
     import { spawn } from 'node:child_process';
     import { endingWith } from '${pathToFileURL(join(projectRoot, 'dist/test/support/ending-with.js'))}';

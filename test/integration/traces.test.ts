@@ -53,7 +53,7 @@ async function traced(env: Record<string, string> = {}, protocol: 'http/json' | 
 const caller = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') });
 const requestsOf = (spans: ReceivedSpan[]) => spans.filter(({ attributes }) => 'http.request.method' in attributes);
 
-describe('a sign-in with everything secret', () => {
+describe('a sign-in with secrets of every kind', () => {
   let world: TestProvider;
   let spans: ReceivedSpan[];
   let text: string;
@@ -117,20 +117,20 @@ describe('a sign-in with everything secret', () => {
     expect(new Set(requestsOf(spans).map(({ traceId }) => traceId)).size).toBe(requestsOf(spans).length);
   });
 
-  test('a password that is compared has a span below its request', () => {
+  test('a password comparison has a span below its request', () => {
     const proof = spans.find(({ name }) => name === 'verify password');
     expect(proof?.attributes).toEqual({});
     const request = spans.find(({ spanId }) => spanId === proof?.parentSpanId);
     expect(request?.name).toBe('POST /oauth/authorize');
   });
 
-  test('nothing of it is in any span: no address, password, code, token, header, path or query', () => {
+  test('no span contains an address, password, code, token, header, path or query of it', () => {
     expect(text).toContain('/oauth/userinfo');
     expect(secrets.length).toBeGreaterThan(12);
     expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
   });
 
-  test("a request that says its trace is part of it; what is not found has no route, and probes aren't traced", () => {
+  test('a request with a trace is part of it; an unknown path has no route, and probes are not traced', () => {
     const mine = spans.filter(({ traceId }) => traceId === trace.traceId);
     expect(mine[0]).toBeDefined();
     expect(requestsOf(mine)).toMatchObject([{ name: 'GET /oauth/userinfo', parentSpanId: trace.spanId }]);
@@ -141,7 +141,7 @@ describe('a sign-in with everything secret', () => {
   });
 });
 
-test('a request whose caller is gone before the answer is a span that has ended, without a status', async () => {
+test('a request whose caller disconnects before the answer is an ended span without a status', async () => {
   const { sent } = await traced();
   const api = await startApi();
   const headers = await (await newAccount(api)).apiKey();
@@ -185,7 +185,7 @@ test('a malformed traceparent is ignored', async () => {
   expect(spans.at(-1)).toMatchObject({ traceId: 'a'.repeat(32), parentSpanId: 'b'.repeat(16) });
 });
 
-test('the standard settings count: service name, headers, sampler; Protocol Buffers unless JSON is asked for', async () => {
+test('the standard settings apply: service name, headers, sampler; Protocol Buffers unless JSON is requested', async () => {
   const one = await traced(
     { OTEL_SERVICE_NAME: 'named', OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=operators' },
     'http/protobuf',
@@ -203,7 +203,7 @@ test('the standard settings count: service name, headers, sampler; Protocol Buff
   expect((await none.sent()).requests).toEqual([]);
 });
 
-test('a failure is told by its kind, and never by its words', async () => {
+test('a failure is recorded by its kind, and never by its message', async () => {
   const { sent } = await traced();
   const failing = activeTracing()?.run({ name: 'failing' }, async () => {
     throw Object.assign(new Error('no such person as ana@example.com'), { code: 'ENOTFOUND' });
@@ -214,7 +214,7 @@ test('a failure is told by its kind, and never by its words', async () => {
   expect(requests.some(({ text }) => text.includes('ana@'))).toBe(false);
 });
 
-test('nobody takes the spans: one line says so, nothing waits, and the process ends', async () => {
+test('without a collector one line says so, nothing waits, and the process ends', async () => {
   const { stop } = await traced({ OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '200' });
   await stop();
   said.length = 0;
@@ -226,6 +226,6 @@ test('nobody takes the spans: one line says so, nothing waits, and the process e
   expect(said).toEqual(['traces cannot be sent; they are given up']);
 });
 
-test('without traces nothing is wrapped, and nothing is carried', async () => {
+test('without traces nothing is wrapped, and no trace is passed on', async () => {
   expect([activeTracing(), traceparent(), traceOfLine()]).toEqual([null, null, {}]);
 });

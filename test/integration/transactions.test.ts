@@ -20,13 +20,13 @@ const placeOf = async (tx: EntityManager, value: string): Promise<string> => {
   return row?.place as string;
 };
 
-test('what did not begin is not done: its statements ran in no transaction and no scope', async () => {
+test('a transaction that did not begin does nothing: its statements ran in no transaction and no scope', async () => {
   const refused = database.db.transaction({ accountId: 'a\0b' }, async (tx) => (await tx.query('select 1')).length);
   await expect(refused).rejects.toThrow('invalid message format');
   expect(await database.db.transaction('system', (tx) => placeOf(tx, 'x'))).toBe('system ');
 });
 
-test('an error that is passed over does not make a commit of a rollback', async () => {
+test('a swallowed error does not turn a rollback into a commit', async () => {
   const failed = database.db.transaction('system', async (tx) => {
     await tx.query('select 1 / 0').catch(() => {});
     return 'done';
@@ -40,7 +40,7 @@ test('an error that is passed over does not make a commit of a rollback', async 
   expect(await kept).toBe('system ');
 });
 
-test('of statements that were sent together, the one that failed says why, whoever hears of it first', async () => {
+test('of statements that were sent together, the failed one gives the error, in whatever order they are awaited', async () => {
   const slowly = async (failing: Promise<unknown>) => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
     return failing.catch(async (error) => {
@@ -54,7 +54,7 @@ test('of statements that were sent together, the one that failed says why, whoev
   await expect(failed).rejects.toThrow('division by zero');
 });
 
-test('what goes on after its transaction has ended reaches neither the connection nor the next scope', async () => {
+test('work that continues after its transaction has ended reaches neither the connection nor the next scope', async () => {
   const answers: { own: string; place: string }[] = [];
   const goingOn: Promise<void>[] = [];
   const goOn = async (tx: EntityManager, own: string) => {
@@ -80,7 +80,7 @@ test('what goes on after its transaction has ended reaches neither the connectio
   expect(answers.filter(({ own, place }) => place !== `tenant ${own}`)).toEqual([]);
 });
 
-describe('of a read that is given up', () => {
+describe('a read that is given up', () => {
   const sleeping = 'select pg_sleep(20)';
   const tenant = { accountId: '01900000-0000-7000-8000-000000000000' };
   const ways: Record<string, () => Promise<unknown>> = {
@@ -107,7 +107,7 @@ describe('of a read that is given up', () => {
     };
   };
 
-  test.each(Object.keys(ways))('PostgreSQL stops %s, and nothing that comes after it', async (way) => {
+  test.each(Object.keys(ways))('makes PostgreSQL stop %s, and nothing that comes after it', async (way) => {
     for (let round = 0; round < 5; round++) {
       const { abort, answer } = reading(ways[way] as () => Promise<unknown>);
       await until('it sleeps', async () => (await asleep()) === 1);
@@ -123,7 +123,7 @@ describe('of a read that is given up', () => {
     }
   });
 
-  test('what it would have asked next is not asked, and it is rolled back', async () => {
+  test('sends no further statement, and is rolled back', async () => {
     const { abort, answer } = reading(() =>
       database.db.transaction('system', async (tx) => {
         await tx.query(`select set_config('gatehouse.here', 'yes', false)`);
@@ -138,7 +138,7 @@ describe('of a read that is given up', () => {
     await expect(late.answer).rejects.toThrow(GivenUp);
   });
 
-  test('what others wait for as well is not stopped', async () => {
+  test('goes on if others wait for it as well', async () => {
     const { abort, answer } = reading(() =>
       unstoppable(() => database.db.transaction('system', (tx) => tx.query('select pg_sleep(0.2), 1 as one'))),
     );

@@ -112,7 +112,7 @@ async function skippedInTheMiddle({ scope }: TestAccount): Promise<number | null
   return found.from ? found.at : null;
 }
 
-test('pages are exact whoever comes and goes, now or with a date of before, and however long ago waymarks were set', async () => {
+test('pages are exact whoever joins and leaves, now or with an earlier date, and however old the waymarks are', async () => {
   const account = await waymarked();
   expect(await skippedInTheMiddle(account)).toBeLessThan(rules.every);
   await expectPages(account);
@@ -132,14 +132,14 @@ test('pages are exact whoever comes and goes, now or with a date of before, and 
   }
 });
 
-test('pages are exact behind many more who came to earlier places', async () => {
+test('pages are exact after many more have joined at earlier places', async () => {
   const account = await waymarked();
   await join(account, 2 * rules.every, 20 * years);
   expect(await skippedInTheMiddle(account)).toBeGreaterThan(0);
   await expectPages(account);
 });
 
-test('people who come, leave or are erased are noted', async () => {
+test('people who join, leave or are erased are recorded', async () => {
   const account = await waymarked();
   const headers = await account.apiKey();
   const before = await everybody(account);
@@ -155,7 +155,7 @@ test('people who come, leave or are erased are noted', async () => {
   await expectPages(account);
 });
 
-test('waymarks that are set while others have not committed yet are right once they have, or have not', async () => {
+test('waymarks that are set while other transactions are open are right once those commit or roll back', async () => {
   const { db } = api.database;
   const account = await waymarked();
   await leave(account, rules.every);
@@ -193,7 +193,7 @@ test('two parallel runs write one set of waymarks', async () => {
   await expectPages(account);
 });
 
-test('a large Environment is noted first and gets waymarks by a later run; a small one has none, and one that became small', async () => {
+test('a large Environment is noted first and gets waymarks by a later run; a small one, or one that became small, has none', async () => {
   const large = await newAccount(api);
   await join(large, 3_100);
   const small = await newAccount(api);
@@ -216,7 +216,7 @@ test('a large Environment is noted first and gets waymarks by a later run; a sma
   await expectPages(small);
 });
 
-test('nobody who came a moment ago has a waymark', async () => {
+test('nobody who joined a moment ago has a waymark', async () => {
   const account = await newAccount(api);
   await join(account, 3_000);
   await join(account, 1_000, 0);
@@ -228,7 +228,7 @@ test('nobody who came a moment ago has a waymark', async () => {
   await expectPages(account);
 });
 
-test('the service reads those of its own tenant, and writes none', async () => {
+test('the service reads its own tenant’s waymarks, and writes none', async () => {
   const { scope } = await waymarked(3_000);
   const other = await newAccount(api);
   const tables = ['waymarked_environments', 'member_waymarks', 'member_shifts'];
@@ -246,7 +246,7 @@ test('the service reads those of its own tenant, and writes none', async () => {
   }
 });
 
-test('nothing of them is left of an Environment that was removed', async () => {
+test('no waymark is left of an Environment that was removed', async () => {
   const account = await waymarked(3_000);
   const { accountId, environmentId } = account.scope;
   await leave(account, 5);

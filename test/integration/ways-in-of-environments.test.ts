@@ -31,7 +31,7 @@ const change = async (changes: object) => {
 const policyOf = (id: string) => `/organizations/${id}/authentication-policy`;
 const open = { allowed_methods: null, require_mfa: false, require_sso: false, session_ttl_seconds: null };
 
-test('passkeys alone, or nothing, are left only where a provider lets somebody new in', async () => {
+test('passkeys alone, or nothing, can be left only if a provider lets new people in', async () => {
   const passkeys = { password_login_enabled: false };
   const refused = ['400 validation.failed', 'password_login_enabled no_way_in'];
   expect(await change(passkeys)).toEqual(refused);
@@ -46,7 +46,7 @@ test('passkeys alone, or nothing, are left only where a provider lets somebody n
   expect(await change({ default_locale: 'de' })).toEqual(['200']);
 });
 
-test('emailed codes are enough as a way in', async () => {
+test('emailed codes are enough as a sign-in method', async () => {
   expect(await change({ password_login_enabled: false, email_otp_login_enabled: true })).toEqual(['200']);
   expect(await change({ passkey_login_enabled: false })).toEqual(['200']);
   expect(await change({ email_otp_login_enabled: false })).toEqual([
@@ -55,7 +55,7 @@ test('emailed codes are enough as a way in', async () => {
   ]);
 });
 
-test('no organization is left without a way that it allows, and none of another Environment is asked', async () => {
+test('no organization is left without a method that it allows, and another Environment’s do not matter', async () => {
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const { id: other } = await newOrganization(production, 'Other');
   const alone = { ...open, allowed_methods: ['password'] };
@@ -76,7 +76,7 @@ test('no organization is left without a way that it allows, and none of another 
   }
 });
 
-test('a policy that the Environment has narrowed since is sent back with something else changed', async () => {
+test('a policy that the Environment has narrowed since can be sent back with another field changed', async () => {
   const { id } = await newOrganization(call, 'Acme');
   const narrow = { ...open, session_ttl_seconds: 3_600 };
   expect(outcomeOf(await call('PUT', policyOf(id), narrow, 1))).toBe('200');

@@ -74,7 +74,7 @@ test('a passkey signs in alone: no address, no second factor, aal2 though the En
   expect(used).toMatchObject({ last_used_at: provider.now(), is_discoverable: true });
 });
 
-test('a key that never leaves its chip is told apart', async () => {
+test('a key that never leaves its chip is distinguished', async () => {
   const identity = await environment.newIdentity();
   const key = createAuthenticator({ origin: baseUrl, algorithm: 'EdDSA' });
   await giveKey(provider, identity, key);
@@ -128,7 +128,7 @@ describe('refused, and all alike', () => {
     await refused(await personWithPasskey(), flaws);
   });
 
-  test('a key that nobody has', async () => {
+  test('an unknown key', async () => {
     const { identity } = await personWithPasskey();
     const stranger = phone();
     const person = { accountId: environment.accountId, identityId: identity.id, email: '', name: '', relyingParty: '' };
@@ -136,19 +136,19 @@ describe('refused, and all alike', () => {
     await refused({ identity, authenticator: stranger });
   });
 
-  test('the key of somebody else in the place of their own', async () => {
+  test('another person’s key in place of their own', async () => {
     const [ana, ben] = [await personWithPasskey(), await personWithPasskey()];
     const id = ben.factor.credentialId?.toString('base64url');
     await refused(ana, (sent) => ({ ...sent, id }), [ben.identity.id]);
     await refused(ana, (sent) => ({ ...sent, id, rawId: id }), [ben.identity.id]);
   });
 
-  test('somebody who is inactive in the Environment, or no member of it', async () => {
+  test('a person who is inactive in the Environment, or no member of it', async () => {
     await refused(await personWithPasskey({ isActive: false }));
     await refused(await personWithPasskey({ isMember: false }));
   });
 
-  test('somebody of another account', async () => {
+  test('a person of another account', async () => {
     const elsewhere = await provider.newEnvironment();
     await refused(await personWithPasskey({}, elsewhere));
   });
@@ -193,7 +193,7 @@ describe('refused, and all alike', () => {
   });
 });
 
-test('a key whose counter stands still or goes back is refused, and the audit log says so', async () => {
+test('a key whose counter stands still or goes back is refused, with a row in the audit log', async () => {
   const identity = await environment.newIdentity();
   const key = createAuthenticator({ origin: baseUrl });
   const factor = await giveKey(provider, identity, key);
@@ -222,7 +222,7 @@ test('a key whose counter stands still or goes back is refused, and the audit lo
   expect(events).toEqual([7, 6, 0].map(regressed));
 });
 
-test('a synced passkey always says zero, and works again and again', async () => {
+test('a synced passkey always reports zero, and works again and again', async () => {
   const { authenticator } = await personWithPasskey();
   for (let i = 0; i < 3; i++) {
     const parameters = parametersOf(client);
@@ -231,7 +231,7 @@ test('a synced passkey always says zero, and works again and again', async () =>
   }
 });
 
-test('of parallel answers with one counter value one is accepted', async () => {
+test('one of several parallel answers with one counter value is accepted', async () => {
   const identity = await environment.newIdentity();
   const key = createAuthenticator({ origin: baseUrl });
   await giveKey(provider, identity, key);
@@ -247,7 +247,7 @@ describe('a challenge', () => {
   const expired = (response: { statusCode: number; json(): unknown }) =>
     expect([response.statusCode, response.json()]).toEqual([400, { error: 'expired' }]);
 
-  test('is good for one answer, right or wrong', async () => {
+  test('is valid for one answer, right or wrong', async () => {
     const { authenticator } = await personWithPasskey();
     const parameters = parametersOf(client);
     const first = await begin(parameters);
@@ -261,7 +261,7 @@ describe('a challenge', () => {
     expired(await answer(parameters, second.passkey_token, authenticator.get(second.options)));
   });
 
-  test('cannot be used again by writing its token in another way', async () => {
+  test('cannot be used again by encoding its token in another way', async () => {
     const { authenticator } = await personWithPasskey();
     const parameters = parametersOf(client);
     const { options, passkey_token } = await begin(parameters);
@@ -271,7 +271,7 @@ describe('a challenge', () => {
     }
   });
 
-  test('is good for the request that it was given out for, and for no other', async () => {
+  test('is valid for the request for which it was issued, and for no other', async () => {
     const { authenticator } = await personWithPasskey();
     const otherClient = await environment.newClient();
     const parameters = parametersOf(client);
@@ -292,7 +292,7 @@ describe('a challenge', () => {
     }
   });
 
-  test('is good for its request in whatever order the parameters come', async () => {
+  test('is valid for its request in whatever order the parameters are', async () => {
     const { authenticator } = await personWithPasskey();
     const parameters = parametersOf(client);
     const { options, passkey_token } = await begin(parameters);
@@ -318,8 +318,8 @@ describe('a challenge', () => {
   });
 });
 
-describe('the door', () => {
-  test('is closed where the Environment has no passkeys', async () => {
+describe('sign-in by passkey', () => {
+  test('is closed if the Environment does not allow passkeys', async () => {
     const other = await provider.newEnvironment({ passkeyLoginEnabled: false });
     const otherClient = await other.newClient();
     for (const path of ['options', 'verify']) {
@@ -365,7 +365,7 @@ describe('the door', () => {
     ]);
   });
 
-  test('is the only one where everything else is off', async () => {
+  test('is the only method if everything else is disabled', async () => {
     const other = await provider.newEnvironment({ passwordLoginEnabled: false, emailOtpLoginEnabled: false });
     const otherClient = await other.newClient();
     const page = await provider.browser().get(authorizeUrl(otherClient));
@@ -387,7 +387,7 @@ describe('the door', () => {
     expect(page.body).toMatch(/action="\/oauth\/login\/passkey\/verify" data-webauthn="get"/);
   });
 
-  test('is on the sign-in page, for browsers that have the script', async () => {
+  test('is on the sign-in page, for browsers with scripts', async () => {
     const page = await provider.browser().get(authorizeUrl(client));
     expect(page.body).toMatch(/<form[^>]* action="\/oauth\/login\/passkey\/verify" data-webauthn="get"[^>]* hidden>/);
     expect(page.body).toMatch(/autocomplete="username webauthn"/);
@@ -396,7 +396,7 @@ describe('the door', () => {
   });
 });
 
-test('it satisfies prompt=login and max_age, and does not pass for whom a hint names', async () => {
+test('a passkey satisfies prompt=login and max_age, and does not sign in another person than the hint’s', async () => {
   const [ana, ben] = [await personWithPasskey(), await personWithPasskey()];
   const { verifier, challenge } = newPkce();
   const signIn = async (authenticator: typeof ana.authenticator, more: Parameters) => {
@@ -432,7 +432,7 @@ test('answers are limited to sixty a minute from an address', async () => {
   }
 });
 
-test('a passkey is refused after it was right where an organization of the person does not take it', async () => {
+test('a right passkey is refused if an organization of the person does not allow it', async () => {
   const { identity, authenticator } = await personWithPasskey();
   const policy = { allowed_methods: ['password' as const] };
   await newOrganization(provider, environment, { policy, members: [identity] });

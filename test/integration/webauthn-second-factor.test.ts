@@ -97,7 +97,7 @@ const claimsOf = async (redirectTo: string, verifier: string, of = client) => {
 };
 
 describe('proving a key', () => {
-  test('signs in, stamps the hosted session, and says in the tokens what was used', async () => {
+  test('signs in, updates the hosted session, and is in the tokens', async () => {
     const { identity, key, factor, token, verifier } = await challenged();
     const options = await optionsFor(token);
     expect(options).toMatchObject({
@@ -119,7 +119,7 @@ describe('proving a key', () => {
     expect(again.statusCode).toBe(303); // single sign-on
   });
 
-  test('a synced passkey with its user verified is recorded as such', async () => {
+  test('records a synced passkey with user verification as such', async () => {
     const { key, token, verifier } = await challenged({}, createAuthenticator({ origin: baseUrl, isSynced: true }));
     const response = await prove(token, key.get(await optionsFor(token)));
     const { amr } = await claimsOf(response.json().redirect_to, verifier);
@@ -182,12 +182,12 @@ describe('proving a key', () => {
     expect([done.statusCode, done.json()]).toEqual([200, { redirect_to: expect.stringContaining('code=') }]);
   });
 
-  test('of a key without a user handle, as U2F ones have none, is fine', async () => {
+  test('works for a key without a user handle, as U2F keys have none', async () => {
     const { key, token } = await challenged();
     expect((await prove(token, key.get(await optionsFor(token), { userHandle: null }))).statusCode).toBe(200);
   });
 
-  test('whose counter does not grow is refused, and the audit log says so', async () => {
+  test('whose counter does not grow is refused, with a row in the audit log', async () => {
     const { identity, key, token, factor } = await challenged();
     refusal(await prove(token, key.get(await optionsFor(token), { counter: 1 })), 'mfa.code_invalid');
     const [event] = await provider.query<{ metadata: object }>(
@@ -206,7 +206,7 @@ describe('proving a key', () => {
     refusal(await prove(token, sent), 'expired');
   });
 
-  test('with an answer to the options before the last is refused', async () => {
+  test('with an answer to options before the newest is refused', async () => {
     const { key, token } = await challenged();
     const first = await optionsFor(token);
     await optionsFor(token);
@@ -221,7 +221,7 @@ describe('proving a key', () => {
       refusal(await prove(token, sent), 'mfa.code_invalid');
   });
 
-  test('of somebody else, in their own sign-in or in this one, is refused', async () => {
+  test('of another person, in their own sign-in or in this one, is refused', async () => {
     const [ana, ben] = [await challenged(), await challenged()];
     const anasOptions = await optionsFor(ana.token);
     const bensOptions = await optionsFor(ben.token);
@@ -231,7 +231,7 @@ describe('proving a key', () => {
     expect(bensOptions.allowCredentials).not.toEqual(anasOptions.allowCredentials);
   });
 
-  test('is locked after ten wrong tries', async () => {
+  test('is locked after ten wrong attempts', async () => {
     const limited = await newProvider({ baseUrl, rateLimits: true });
     try {
       const of = await limited.newEnvironment({ mfaPolicy: 'required' });
@@ -265,7 +265,7 @@ describe('proving a key', () => {
 });
 
 describe('a challenge token', () => {
-  test.each(['', 'x', 'a'.repeat(43), 'a'.repeat(5000)])('that is none is refused', async (token) => {
+  test.each(['', 'x', 'a'.repeat(43), 'a'.repeat(5000)])('that is invalid is refused', async (token) => {
     refusal(await post('/oauth/mfa/webauthn/options', { challenge_token: token }), 'expired');
     refusal(await prove(token, {}), 'expired');
   });
@@ -278,7 +278,7 @@ describe('a challenge token', () => {
     refusal(await post('/oauth/mfa/webauthn/options', { challenge_token: token }), 'expired');
   });
 
-  test('goes on with the parameters that it began with, and with no others', async () => {
+  test('continues with the parameters that it began with, and with no others', async () => {
     const otherClient = await environment.newClient();
     for (const [name, value] of Object.entries({
       client_id: otherClient.clientId,
@@ -295,12 +295,12 @@ describe('a challenge token', () => {
     }
   });
 
-  test('does not enroll: a stolen password must not add a key next to the one that is asked for', async () => {
+  test('does not enroll: a stolen password must not add a key beside the requested one', async () => {
     const { token } = await challenged();
     refusal(await post('/oauth/mfa/webauthn/enroll/options', { enrollment_token: token }), 'expired');
   });
 
-  test('of somebody who was deactivated meanwhile is refused', async () => {
+  test('of a person who was deactivated meanwhile is refused', async () => {
     const { identity, key, token } = await challenged();
     const options = await optionsFor(token);
     await provider.query('update environment_memberships set is_active = false where identity_id = $1', [identity.id]);
@@ -338,7 +338,7 @@ describe('enrolling a key', () => {
   const factorsOf = (identityId: string) =>
     provider.query<Record<string, unknown>>('select * from mfa_factors where identity_id = $1', [identityId]);
 
-  test('which overload kept from being enrolled is enrolled by the same answer, sent again', async () => {
+  test('is possible with the same answer, sent again, after overload prevented it', async () => {
     const { identity, token } = await enrolling();
     const { options, enrollment_token: fresh } = await creationFor(token);
     const credential = securityKey().create(options);
@@ -351,7 +351,7 @@ describe('enrolling a key', () => {
     failing.mockRestore();
   });
 
-  test('as the first factor: recovery codes are shown once, and the sign-in goes on', async () => {
+  test('works for the first factor: recovery codes are shown once, and the sign-in continues', async () => {
     const { identity, token, verifier } = await enrolling();
     const key = securityKey();
     const { options, enrollment_token: fresh } = await creationFor(token);
@@ -396,7 +396,7 @@ describe('enrolling a key', () => {
     expect((await firstFactor(identity.email)).asked).toMatchObject({ error: 'mfa_required' });
   });
 
-  test('where recovery codes are not taken goes straight to the client', async () => {
+  test('leads straight to the client if recovery codes are not allowed', async () => {
     const plain = await provider.newEnvironment({
       mfaPolicy: 'required',
       mfaGracePeriodDays: 0,
@@ -418,7 +418,7 @@ describe('enrolling a key', () => {
     });
   });
 
-  test('the page keeps its own token for other factors, and each set of options has one of its own', async () => {
+  test('has its own token for other factors, and one for each set of options', async () => {
     const { token } = await enrolling();
     const key = securityKey();
     const first = await creationFor(token);
@@ -429,7 +429,7 @@ describe('enrolling a key', () => {
     refusal(await enroll(second.enrollment_token, key.create(second.options)), 'expired');
   });
 
-  test('in parallel with one answer makes one factor', async () => {
+  test('in parallel with one answer creates one factor', async () => {
     const { identity, token } = await enrolling();
     const { options, enrollment_token } = await creationFor(token);
     const sent = securityKey().create(options);
@@ -484,7 +484,7 @@ describe('enrolling a key', () => {
     refusal(await enroll(enrollment_token, change(securityKey().create(options))), 'mfa.code_invalid');
   });
 
-  test('hints about transports are kept only as far as they are some', async () => {
+  test('stores hints about transports only within limits', async () => {
     const { identity, token } = await enrolling();
     const { options, enrollment_token } = await creationFor(token);
     const sent = securityKey().create(options);
@@ -508,7 +508,7 @@ describe('enrolling a key', () => {
     }
   });
 
-  test('with the token of somebody else, of another Environment or client makes nobody a key', async () => {
+  test('with a token of another person, Environment or client enrolls a key for nobody', async () => {
     const [ana, ben] = [await enrolling(), await enrolling()];
     const anas = await creationFor(ana.token);
     const bens = await creationFor(ben.token);
@@ -540,7 +540,7 @@ describe('enrolling a key', () => {
     refusal(await enroll(enrollment_token, securityKey().create(options)), 'expired');
   });
 
-  test('where the Environment does not take keys is refused', async () => {
+  test('is refused if the Environment does not allow keys', async () => {
     const { token } = await enrolling({
       of: await provider.newEnvironment({ mfaPolicy: 'required', mfaGracePeriodDays: 0 }),
     });
@@ -558,14 +558,14 @@ describe('enrolling a key', () => {
     }
   });
 
-  test('an enrollment token does not answer a challenge', async () => {
+  test('does not answer a challenge with its token', async () => {
     const { token } = await enrolling();
     refusal(await post('/oauth/mfa/webauthn/options', { challenge_token: token }), 'expired');
     const { enrollment_token } = await creationFor(token);
     refusal(await post('/oauth/mfa/webauthn/options', { challenge_token: enrollment_token }), 'expired');
   });
 
-  test('an attestation statement that nobody asked for is left out, and its certificate looked at by nobody', async () => {
+  test('omits an unrequested attestation statement, whose certificate nothing reads', async () => {
     const { identity, token } = await enrolling();
     const { options, enrollment_token } = await creationFor(token);
     const attStmt = new Map<string, CborValue>([
@@ -583,7 +583,7 @@ describe('enrolling a key', () => {
     expect(await factorsOf(identity.id)).toHaveLength(1);
   });
 
-  test('a key that is enrolled already is excluded, and refused when it comes all the same', async () => {
+  test('excludes a key that is enrolled already, and refuses it when it comes all the same', async () => {
     const [ana, ben] = [await enrolling(), await enrolling()];
     const key = securityKey();
     const anas = await creationFor(ana.token);
@@ -607,7 +607,7 @@ describe('enrolling a key', () => {
   });
 });
 
-test('a key that is right where the Environment takes other kinds only lets the person add one of those', async () => {
+test('a right key of a kind that the Environment does not allow only lets the person add an allowed one', async () => {
   const strict = await provider.newEnvironment({
     mfaPolicy: 'required',
     mfaGracePeriodDays: 0,
@@ -626,7 +626,7 @@ test('a key that is right where the Environment takes other kinds only lets the 
   expect(response.cookies).toEqual([]);
 });
 
-test('each route has the limit that the specification gives it', async () => {
+test('each route has the limit of the specification', async () => {
   const limited = await newProvider({ baseUrl, rateLimits: true });
   try {
     for (const [path, most] of Object.entries({ options: 10, verify: 10, 'enroll/options': 5, 'enroll/verify': 10 })) {

@@ -97,7 +97,7 @@ const processes = async (query: string) => {
   return [pagination.item_count, items.map(({ state }: { state: string }) => state)];
 };
 
-test('switching one off takes no look at what waits, which is cancelled for every reader at once', async () => {
+test('disabling a subscription reads no waiting delivery; each reader sees them cancelled at once', async () => {
   const { id, deliveries } = await awaited(3);
   const { status } = await whileHeld(() => ask('PATCH', `/webhooks/${id}`, { is_active: false }));
   expect(status).toBe(200);
@@ -123,7 +123,7 @@ test('switching one off takes no look at what waits, which is cancelled for ever
   expect(await rowsOf(api, `select from webhook_stops where webhook_id = '${id}'`)).toEqual([]);
 });
 
-test('a 410 of where it was before switches nothing off: another URL is not held to it', async () => {
+test('a 410 of the former URL disables nothing: another URL is not responsible for it', async () => {
   const { id, deliveries } = await awaited(2);
   const [due, other] = deliveries as [string, string];
   const moved = { url: 'https://receiver.example/elsewhere' };
@@ -139,7 +139,7 @@ test('a 410 of where it was before switches nothing off: another URL is not held
   expect(await sweep(10)).toBe(1);
 });
 
-test('switched on again before that is written, it is sent what comes and what is asked for, and nothing else', async () => {
+test('a subscription that is enabled again before that is written gets new and requested deliveries, and no others', async () => {
   const { id, deliveries } = await awaited(3);
   await ask('PATCH', `/webhooks/${id}`, { is_active: false });
   await ask('PATCH', `/webhooks/${id}`, { is_active: true });
@@ -167,7 +167,7 @@ test('switched on again before that is written, it is sent what comes and what i
   expect(reasons.sort()).toEqual(['webhook_deleted', 'webhook_deleted', 'webhook_disabled', 'webhook_disabled']);
 });
 
-test('deleting one takes no look at what waits, and what somebody holds then is ended by the next run', async () => {
+test('deleting a subscription reads no waiting delivery, and the next run ends those that were locked', async () => {
   const counted = async () =>
     (await countWaitingProcesses(api.database.db)).find(({ kind }) => kind === 'webhook_delivery')?.count;
   const before = await counted();
@@ -183,7 +183,7 @@ test('deleting one takes no look at what waits, and what somebody holds then is 
   expect(await rowsOf(api, `select from webhook_stops where webhook_id = '${id}'`)).toEqual([]);
 });
 
-test('the one whose receiver is gone ends with that answer, the others are as good as ended', async () => {
+test('the delivery whose receiver is gone ends with that answer, and the others count as ended', async () => {
   const { id, deliveries } = await awaited(2);
   const [asked, other] = deliveries as [string, string];
   expect(await attempts().attempt(asked, id)).toMatchObject({ status: 'cancelled', wakeAt: null, attempts: 1 });
@@ -195,7 +195,7 @@ test('the one whose receiver is gone ends with that answer, the others are as go
   expect(shown).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_gone' });
 });
 
-test('an environment that is deleted takes no look at what waits for its webhooks', async () => {
+test('deleting an environment reads no waiting delivery of its webhooks', async () => {
   const { body } = await ask('POST', `/applications/${account.applicationSlug}/environments`, {
     name: 'Elsewhere',
     type: 'development',

@@ -31,7 +31,7 @@ const askedFor = (webhookId: string) =>
     `select input from outbox where process = 'webhookDelivery' and input ->> 'webhookId' = '${webhookId}'`,
   );
 
-test('an event becomes one delivery for each active subscription that wants it, and each has its process', async () => {
+test('an event becomes one delivery for each active subscription to it, and each has its process', async () => {
   const wanting = await subscribe(api, account, ['node.created', 'role.created']);
   const all = await subscribe(api, account, ['*']);
   const ofAccount = await subscribe(api, account, ['*'], { level: 'account' });
@@ -59,7 +59,7 @@ test('an event becomes one delivery for each active subscription that wants it, 
   expect(await deliveriesOf(api, stranger)).toEqual([]);
 });
 
-test('the body has the fields of the contract in their order, and nothing beyond what the event has', async () => {
+test('the body has the fields of the contract in their order, and nothing beyond the event’s', async () => {
   await subscribe(api, account, ['*']);
   const eventId = await happen(api, account);
   await fanOutAll();
@@ -79,7 +79,7 @@ test('the body has the fields of the contract in their order, and nothing beyond
   });
 });
 
-test("what is an Account's own reaches its subscriptions only, an Environment's settings among it", async () => {
+test("an Account's own events reach its subscriptions only, an Environment's settings among them", async () => {
   await subscribe(api, account, ['*']);
   const ofAccount = await subscribe(api, account, ['*'], { level: 'account' });
   await happen(api, account, 'environment.settings_updated');
@@ -94,7 +94,7 @@ test("what is an Account's own reaches its subscriptions only, an Environment's 
   ]);
 });
 
-test('what nobody wants, and what only the audit log tells, is not queued', async () => {
+test('events without a subscription, and those of the audit log alone, are not queued', async () => {
   await subscribe(api, account, ['node.created']);
   await subscribe(api, account, ['*'], { isActive: false });
   await happen(api, account);
@@ -104,7 +104,7 @@ test('what nobody wants, and what only the audit log tells, is not queued', asyn
   expect(await queued()).toEqual([]);
 });
 
-test('a change that is rolled back is told to nobody', async () => {
+test('a change that is rolled back is delivered to nobody', async () => {
   await subscribe(api, account, ['*']);
   const change = api.database.db.transaction(account.scope, async (tx) => {
     await recordEvent(tx, 'role.created', { ...account.scope, resourceId: randomUUID() });
@@ -114,7 +114,7 @@ test('a change that is rolled back is told to nobody', async () => {
   expect(await queued()).toEqual([]);
 });
 
-test('several workers together make each delivery once, whoever writes at the same time', async () => {
+test('several workers together create each delivery once, whoever writes at the same time', async () => {
   await subscribe(api, account, ['*']);
   await subscribe(api, account, ['role.created'], { level: 'account' });
   const { db, url: databaseUrl } = api.database;
@@ -138,7 +138,7 @@ test('several workers together make each delivery once, whoever writes at the sa
   );
 });
 
-test('an event is taken up by its notification, also after many', async () => {
+test('an event is processed by its notification, also after many', async () => {
   await subscribe(api, account, ['*']);
   const { db, url: databaseUrl } = api.database;
   const worker = startWebhookFanOut({ db, databaseUrl, log, pollMs: 3_600_000 });
@@ -149,7 +149,7 @@ test('an event is taken up by its notification, also after many', async () => {
   await worker.stop();
 });
 
-test('an event whose place is long passed, since its transaction was slow to commit, is found all the same', async () => {
+test('an event whose place has long passed, because its transaction committed slowly, is found all the same', async () => {
   await subscribe(api, account, ['role.created']);
   await rowsOf(api, 'alter table webhook_queue alter column id restart with 50000');
   const { db, url: databaseUrl } = api.database;
@@ -168,7 +168,7 @@ test('an event whose place is long passed, since its transaction was slow to com
   }
 });
 
-test('what was taken while somebody holds a snapshot, as a dump does, is not walked past by each event', async () => {
+test('processed events that a held snapshot keeps, such as a dump’s, are not read again for each event', async () => {
   const pages = async () => {
     const explain =
       'explain (analyze, buffers, timing off, format json) select gatehouse_queue_webhooks(gen_random_uuid())';

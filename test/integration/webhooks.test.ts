@@ -112,7 +112,7 @@ test("an Environment's webhooks are not among the Account's, nor the other way r
   expect((await inAccount('GET', '/webhooks/summary')).body.data).toEqual({ active_count: 1, inactive_count: 0 });
 });
 
-test('what can be subscribed to is listed, and an Account has more of it', async () => {
+test('the event types are listed, and an Account has more of them', async () => {
   const typesOf = async (place: keyof typeof places): Promise<string[]> => {
     const { call } = await callerAt(place);
     return (await call('GET', '/webhook-event-types')).body.items.map(({ type }: { type: string }) => type);
@@ -145,7 +145,7 @@ test('event types are supported ones, or the wildcard alone', async () => {
   expect((await ofAccount('POST', '/webhooks', { url, event_types: ['environment.updated'] })).status).toBe(201);
 });
 
-test('a URL is one of 2048 characters at most, and http is for networks that the operator allows', async () => {
+test('a URL has at most 2048 characters, and http is for networks that the operator allows', async () => {
   const call = await onThePublicApi();
   const create = (to: string) => call('POST', '/webhooks', { ...wanted, url: to });
   expect((await create(`https://receiver.example/${'a'.repeat(2025)}`)).status).toBe(400);
@@ -154,7 +154,7 @@ test('a URL is one of 2048 characters at most, and http is for networks that the
   expect((await create('http://10.0.0.1/hook')).status).toBe(400);
 });
 
-test('an Environment has a thousand webhooks at most, however many are made at once', async () => {
+test('an Environment has at most a thousand webhooks, however many are created at once', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await rowsOf(
@@ -169,7 +169,7 @@ test('an Environment has a thousand webhooks at most, however many are made at o
   expect((await other('POST', '/webhooks', wanted)).status).toBe(201);
 });
 
-test('a secret is kept sealed, shown once, and the one before signs for a day after a rotation', async () => {
+test('a secret is stored sealed, shown once, and the former one signs for a day after a rotation', async () => {
   const call = await onThePublicApi();
   const first = (await call('POST', '/webhooks', wanted)).body.data;
   const second = (await call('POST', `/webhooks/${first.id}/rotate-secret`)).body.data;
@@ -186,7 +186,7 @@ test('a secret is kept sealed, shown once, and the one before signs for a day af
   expect((await events('webhook.updated')).at(-1)?.metadata).toEqual({ changed: ['secret'], is_active: true });
 });
 
-test('switching one off cancels what is on its way, and nothing new comes; switching it on begins anew', async () => {
+test('disabling a webhook cancels its deliveries, and stops new ones; enabling it starts from nothing', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await happen(api, account);
@@ -214,7 +214,7 @@ test('switching one off cancels what is on its way, and nothing new comes; switc
   expect(await deliveriesOf(api, account)).toHaveLength(2);
 });
 
-test('another URL is not held to the failures of the one before, and the event names what has changed', async () => {
+test('another URL does not inherit the failures of the former one, and the event names what has changed', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   const failingSince = '2026-01-01T00:00:00.000Z';
@@ -226,7 +226,7 @@ test('another URL is not held to the failures of the one before, and the event n
   expect(changed).toMatchObject([{ changed: ['description'] }, { changed: ['url'] }]);
 });
 
-test('one that is deleted is not there any more, and nothing finds its way to it', async () => {
+test('a deleted webhook does not exist any more, and nothing reaches it', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await happen(api, account);
@@ -236,7 +236,7 @@ test('one that is deleted is not there any more, and nothing finds its way to it
   expect(await rowsOf(api, `select from webhook_routes where webhook_id = '${id}'`)).toEqual([]);
 });
 
-test('a test is a delivery to that webhook alone, and its process is asked for', async () => {
+test('a test is a delivery to that webhook alone, and its process is requested', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await subscribe(api, account, ['*']);
@@ -302,7 +302,7 @@ test('deliveries are listed, filtered and read with their attempts', async () =>
   );
 });
 
-test('one that has ended, and one that waits, is attempted again as the same message', async () => {
+test('a delivery that has ended, or waits, is attempted again as the same message', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await happen(api, account);
@@ -331,7 +331,7 @@ test('one that has ended, and one that waits, is attempted again as the same mes
   expect((await call('POST', at)).body.error.code).toBe('webhook.inactive');
 });
 
-test('a delivery is attempted fifty times at most, whoever asks', async () => {
+test('a delivery has at most fifty attempts, whoever requests them', async () => {
   const { call } = await callerAt('the Account in the Portal');
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await happen(api, account);
@@ -390,7 +390,7 @@ test('an API key needs webhook.view to read and webhook.manage to change', async
   expect((await api.app.inject(create)).statusCode).toBe(403);
 });
 
-test('deliveries are among the processes of the Account: stopped there, and tried again', async () => {
+test('deliveries are among the Account’s processes: stopped there, and retried', async () => {
   const { call } = await callerAt('the Account in the Portal');
   const { id } = (await call('POST', '/webhooks', wanted)).body.data;
   await happen(api, account);
@@ -426,7 +426,7 @@ test('a webhook of an Environment is deleted with it', async () => {
   expect(await rowsOf(api, `select from webhooks where account_id = '${account.scope.accountId}'`)).toEqual([]);
 });
 
-test('where an operator lists hosts no other is registered, and what was before is an attempt that has failed', async () => {
+test('with an operator’s list of hosts no other is registered, and a delivery to an earlier one fails', async () => {
   const { id: webhookId } = (await (await onThePublicApi())('POST', '/webhooks', wanted)).body.data;
   await happen(api, account);
   await fanOutWebhooks(api.database.db, 100);
