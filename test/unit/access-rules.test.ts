@@ -14,7 +14,7 @@ import { capabilities } from '../../src/domain/capabilities/administrator-roles.
 import { uuidArray } from '../../src/platform/database/uuid-array.js';
 import { answering } from '../support/answering.js';
 
-/** What is decided after PostgreSQL has answered, whatever it answered; what it answers is in `integration/access-model`. */
+/** Decisions after PostgreSQL has answered, whatever the answer; `integration/access-model` tests the answers. */
 const now = new Date('2026-03-01T12:00:00Z');
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
 const later = (ms: number) => new Date(now.getTime() + ms);
@@ -60,7 +60,7 @@ describe('explaining', () => {
     expect(reasons[0]).toMatchObject({ assignmentId: 'as', role: { name: 'Porter' }, node: { name: 'House' } });
   });
 
-  test('at another moment one that was removed right after it counted', async () => {
+  test('at another moment an assignment that was removed right after it applied', async () => {
     const known = { membership: { isActive: true }, node: { id: 'room', name: 'Room', inactive: [] } };
     const codesOf = async (removedAt: Date) => {
       const row = { ...known, permissionExists: true, assignments: [found({ removedAt })] };
@@ -75,7 +75,7 @@ describe('explaining', () => {
     expect(await codesOf(now)).toEqual(['removed']);
   });
 
-  test('one that allows it decides, the nearest of several, and nothing else is named', async () => {
+  test('an assignment that grants it decides, the nearest of several, and nothing else is named', async () => {
     const assignments = [
       found({ assignmentId: 'over', effectiveTo: now }),
       found({ assignmentId: 'far', depth: 1 }),
@@ -97,7 +97,7 @@ describe('explaining', () => {
     expect(explained.reasons).toHaveLength(1);
   });
 
-  test('of an inactive person and an inactive node, what else stands in the way is named too, and what allows it is not', async () => {
+  test('an inactive person or node does not hide what else prevents the permission, but hides what grants it', async () => {
     const node = { id: 'room', name: 'Room', inactive: [{ id: 'house', name: 'House' }] };
     const assignments = [found(), found({ effectiveTo: now })];
     const person = await explain({ membership: { isActive: false }, node, assignments });
@@ -109,7 +109,7 @@ describe('explaining', () => {
     expect(closed.reasons[0]).toMatchObject({ node: { id: 'house', name: 'House' } });
   });
 
-  test('the reason is the one that came nearest to allowing it', async () => {
+  test('the reason is the one that came nearest to granting it', async () => {
     const [inactive, over, elsewhere] = [{ isRoleActive: false }, { effectiveTo: now }, { isOnPath: false }].map(found);
     const reasonOf = async (...assignments: unknown[]) =>
       (await explain({ assignments: assignments as FoundAssignment[] })).reason;
@@ -123,7 +123,7 @@ describe('explaining', () => {
     ]);
   });
 
-  test('times that JSON brings are times', async () => {
+  test('times in JSON become dates', async () => {
     const text = later(hour).toISOString() as never;
     const [reason] = (await explain({ assignments: [found({ effectiveFrom: text, effectiveTo: null })] })).reasons;
     expect(reason).toMatchObject({ effectiveFrom: later(hour), effectiveTo: null });
@@ -164,12 +164,12 @@ describe('explaining', () => {
     expect(reasonsInWords.of(code, found(), now)).toBe(`Role "Porter" at node "House" ${words}`),
   );
 
-  test('an inactive node in words', () =>
+  test('an inactive node is explained in words', () =>
     expect(reasonsInWords.inactive({ id: 'house', name: 'House' })).toBe(
       'Node "House" is inactive, and so is everything below it',
     ));
 
-  test('the statement is asked about the check, at its moment', async () => {
+  test('the statement checks the question, at its moment', async () => {
     const { db, asked } = answering([{ membership: null, assignments: [] }]);
     const { explain: ask } = createExplanations({ db, now: () => now });
     await ask('env', check);
@@ -180,7 +180,7 @@ describe('explaining', () => {
     ]);
   });
 
-  test('a window that began this moment and is over has ended', () => {
+  test('a window that began this moment and has ended is an ended one', () => {
     const over = found({ effectiveFrom: now, effectiveTo: now });
     expect(reasonsInWords.of('outside_window', over, now)).toMatch('ended 1 min ago');
   });
@@ -204,14 +204,14 @@ describe('evaluating', () => {
     expect(await createEvaluation({ db: answering().db, now: () => now }).evaluate('env', [], now)).toEqual([]);
   });
 
-  test('a reason that is not known allows nothing', async () => {
+  test('an unknown reason allows nothing', async () => {
     const reason = `reason-${randomUUID()}`;
     for (const _ of ['first', 'again']) {
       expect(await evaluation(reason).evaluate('env', checks(1))).toEqual([{ allowed: false, reason }]);
     }
   });
 
-  test('it is asked about each check by its parts, the root by none', async () => {
+  test('each check is asked by its parts, the root by null', async () => {
     const { evaluate, asked } = evaluation('granted,granted');
     const [ana, ben, room] = [randomUUID(), randomUUID(), randomUUID()];
     await evaluate('env', [
@@ -223,7 +223,7 @@ describe('evaluating', () => {
     ]);
   });
 
-  test('ten checks share a statement with those of other requests; eleven, and those of another moment, have their own', async () => {
+  test('up to ten checks share a statement with other requests; eleven, and those of another moment, have their own', async () => {
     const shared = evaluation(Array.from({ length: 20 }, () => 'granted').join());
     await Promise.all([shared.evaluate('env', checks(10)), shared.evaluate('env', checks(10))]);
     expect(shared.asked).toHaveLength(1);
@@ -283,7 +283,7 @@ describe('granting', () => {
     expect(asked).toEqual(caller === person ? [checks] : []);
   });
 
-  test('what is not decided is lacking, and of nothing nothing is asked', async () => {
+  test('an undecided permission is lacking, and without permissions nothing is asked', async () => {
     expect(await lackingAt(allowing().evaluation, scope, person, ['a'], null)).toEqual(['a']);
     const { evaluation, asked } = allowing();
     expect([await lackingAt(evaluation, scope, person, [], null), asked]).toEqual([[], []]);
@@ -315,7 +315,7 @@ describe('rights', () => {
     expect(await rights().reach(scope, caller, asked)).toEqual(reach);
   });
 
-  test('a person holds it with any of the permissions, and is told of no node that is not there', async () => {
+  test('a person holds it with any of the permissions, and a missing node is not revealed', async () => {
     const of = (...reasons: Reason[]) =>
       rights(reasons.map((reason) => ({ allowed: reason === 'granted', reason }))).holdsAt(
         scope,
@@ -337,14 +337,14 @@ describe('rights', () => {
     ['without limits', [role(null)], 'held', null],
     ['of the environment', [role({ environment_ids: ['env'] })], 'held', null],
     ['of the application', [role({ application_ids: ['app'] })], 'held', null],
-  ])('an administrator %s holds it everywhere, unasked', async (_name, roles, at, reach) => {
+  ])('an administrator %s holds it everywhere, without a query', async (_name, roles, at, reach) => {
     const { holdsAt, reach: reachOf, statements } = rights();
     expect(await holdsAt(scope, admin({ roles }), asked, 'room')).toBe(at);
     expect(await reachOf(scope, admin({ roles }), asked)).toEqual(reach);
     expect(statements).toEqual([]);
   });
 
-  test('an administrator of some nodes holds it there, and is shown what leads there', async () => {
+  test('an administrator of some nodes holds it there, and sees what leads there', async () => {
     const of = (roles: never[], ...rows: object[]) =>
       rights([], ...rows).holdsAt(scope, admin({ roles }), asked, 'room');
     const some = [role({ node_ids: ['house'] })];
@@ -353,13 +353,13 @@ describe('rights', () => {
     expect(await of(some, { is_held: false, is_shown: false })).toBe('node_not_found');
     expect(await of(some)).toBe('node_not_found');
     expect(await rights().reach(scope, admin({ roles: some }), asked)).toEqual(['house']);
-    // Another role of theirs is of the whole environment: they may see all of it.
+    // Another role of theirs applies in the whole environment: they may see all of it.
     const everywhere = [...some, role({ environment_ids: ['env'] }, ['env.view'])];
     expect(await of(everywhere, { is_held: false, is_shown: false })).toBe('lacking');
     expect(await of(everywhere)).toBe('node_not_found');
   });
 
-  test('what is asked of an administrator: the node, what they reach and what their limits name', async () => {
+  test('an administrator’s query has the node, what they reach and what their limits name', async () => {
     const roles = [role({ node_ids: ['house'] }), role({ node_ids: ['shed'] }, ['env.view']), role(null, [])];
     const { holdsAt, statements } = rights([], { is_held: false, is_shown: false });
     expect(await holdsAt(scope, admin({ roles }), asked, 'room')).toBe('lacking');
@@ -372,7 +372,7 @@ describe('rights', () => {
   });
 });
 
-describe('taking somebody over', () => {
+describe('taking over a person', () => {
   const held = [
     {
       permission: 'door.open',
@@ -428,17 +428,17 @@ describe('taking somebody over', () => {
     ["a key with the service's permission here", key('scoped', ['identity.manage']), [], false],
     ['somebody who holds as much there', person, [true], true],
     ['somebody who does not', person, [false], false],
-  ])('of what is held in another Environment: %s', async (_name, caller, decisions, may) => {
+  ])('permissions in another Environment: %s', async (_name, caller, decisions, may) => {
     expect((await guard(caller, decisions, elsewhere)).allowed).toBe(may);
   });
 
-  test('it is asked what they hold where the other one holds it', async () => {
+  test('the query is about what they hold where the other person holds it', async () => {
     const { asked, statements } = await guard(person, [true, true]);
     expect(asked).toEqual([held.map(({ permission, nodeId }) => ({ identityId: 'bob', permission, nodeId }))]);
     expect(statements.map(({ values }) => values)).toEqual([['acc', 'env', 'ana', now]]);
   });
 
-  test('who holds nothing, and who may anyway, is asked about no further', async () => {
+  test('a person who holds nothing, and a caller who may anyway, need no further query', async () => {
     expect(await guard(person, [], [])).toMatchObject({ allowed: true, asked: [] });
     const all = admin({ roles: [role(null, [...capabilities])] });
     for (const caller of [all, key('full'), { ...person, identityId: 'ana' } as Caller]) {
@@ -464,7 +464,7 @@ describe('a search', () => {
     expect(await search().subjects('env', subjects, page)).toEqual({ ids: [], next: null });
   });
 
-  test('the statement asks for one more than a page, after the page before', async () => {
+  test('the statement requests one more than a page, after the page before', async () => {
     const { subjects: who, resources, actions, asked } = search('a');
     await who('env', subjects, page);
     expect(await resources('env', { identityId: 'ana', permission: 'door.open' }, page)).toEqual({
@@ -494,7 +494,7 @@ describe('the window of an assignment', () => {
     ['ends now', null, now, false],
     ['ends later', null, later(1), true],
     ['began, ends later', later(-1), later(1), true],
-  ])('%s: is there something to tell later', (_name, effectiveFrom, effectiveTo, is) =>
+  ])('%s: is there a later event', (_name, effectiveFrom, effectiveTo, is) =>
     expect(hasBoundAhead({ effectiveFrom, effectiveTo }, now)).toBe(is),
   );
 
@@ -510,7 +510,7 @@ describe('the window of an assignment', () => {
     ]);
   });
 
-  test('a notice that would come with the beginning or before it is left out, and so is one at the end', () => {
+  test('a notice at or before the beginning is left out, and so is one at the end', () => {
     expect(moments(later(day), later(3 * day), [2 * day, 0, 2 * day - 1])).toEqual([
       ['activated', day],
       ['expiring', day + 1],

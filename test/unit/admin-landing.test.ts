@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { createAdminLanding } from '../../src/http/admin-auth/sso-landing.js';
 
-test('the page that asks for an application lets its form lead on to the administrators’ own', async () => {
+test('the page that asks for an application lets its form redirect to the administrators’ own', async () => {
   const landing = createAdminLanding({ baseUrl: 'https://id.example', adminAppUrl: 'https://admin.example/start' });
   const app = Fastify();
   const account = { id: 'a', name: 'Acme', slug: 'acme' };
@@ -13,12 +13,12 @@ test('the page that asks for an application lets its form lead on to the adminis
     }),
   );
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
-  // Chromium applies it to the redirect that follows the form, too.
+  // Chromium also applies it to the redirect after the form.
   expect(page.headers['content-security-policy']).toContain("form-action 'self' https:;");
   await app.close();
 });
 
-test('without an application that could ask for the second factor, a person is told so, and a program has the token', async () => {
+test('without an application that could ask for the second factor, a person is told so, and a program gets the token', async () => {
   const landing = createAdminLanding({ baseUrl: 'https://id.example', adminAppUrl: 'https://id.example' });
   const app = Fastify();
   app.get('/', (request, reply) =>

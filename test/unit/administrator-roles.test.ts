@@ -73,7 +73,9 @@ test('roles add up, built-in ones by their key and custom ones by their list', (
   expect(capabilitiesOf([])).toEqual([]);
 });
 
-/** Contract §10, "Built-in roles": each role's pattern, where `*` is any action and a word alone any area that begins so. */
+/**
+ * Contract §10, "Built-in roles": each role's pattern; `*` is any action, and a word alone any area with that prefix.
+ */
 const contract = {
   Owner: /./,
   Admin: /^(?!account\.manage$)/,
@@ -83,7 +85,7 @@ const contract = {
   Viewer: /\.view$/,
 };
 
-test('the whole matrix is what the contract says', () => {
+test('the whole matrix is the contract’s', () => {
   const matrix = Object.values(builtInRoles).flatMap(({ name, capabilities: held }) =>
     capabilities.map((capability) => `${name} ${capability} ${held.includes(capability)}`),
   );

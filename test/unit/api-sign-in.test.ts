@@ -4,7 +4,7 @@ import type { GateDecision } from '../../src/domain/logins/gate.js';
 import { aal1, firstFactor } from '../../src/domain/sessions/first-factor.js';
 import { answering } from '../support/answering.js';
 
-/** How a sign-in of the API goes on after what the gate has decided; the ways to there are in the integration tests. */
+/** How a sign-in of the API continues after the gate has decided; integration tests cover the ways to the gate. */
 const now = new Date('2026-03-01T12:00:00Z');
 const scope = { accountId: 'acc', applicationId: 'app', environmentId: 'env' };
 const client = { ...scope, id: 'id', clientId: 'web', settings: { passwordLoginEnabled: true, sessionTtlSeconds: 60 } };
@@ -54,7 +54,7 @@ const refusalOf = async (work: Promise<unknown>) =>
     },
   );
 
-test('all is proved: a session by what the gate says, which no cookie names, and tokens', async () => {
+test('a complete sign-in gets a session as the gate says, which no cookie names, and tokens', async () => {
   const granted = { identityId: 'ana', email: ana.email, firstName: 'Ana', lastName: null };
   const { proved, did, events } = after({ step: 'done', amr: ['pwd', 'mfa'] }, { issued: { granted } });
   expect(await proved()).toEqual({
@@ -85,7 +85,7 @@ test('all is proved: a session by what the gate says, which no cookie names, and
   expect(events).toEqual([]);
 });
 
-test('time to enroll is told; without any the sign-in is refused, and the log says of whom and why', async () => {
+test('a running grace is shown; without one the sign-in is refused, and the log says for whom and why', async () => {
   const granted = { identityId: 'ana', email: ana.email };
   const { proved } = after({ step: 'enroll', until: now }, { issued: { granted } });
   expect(await proved()).toMatchObject({ outcome: 'signed_in', graceExpiresAt: now });
@@ -103,13 +103,13 @@ test('time to enroll is told; without any the sign-in is refused, and the log sa
   ]);
 });
 
-test('a refusal by the gate is recorded by the gate alone', async () => {
+test('only the gate records its refusal', async () => {
   const refused = after({ step: 'refused' });
   expect(await refusalOf(refused.proved())).toEqual(['mfa.enrollment_required', null]);
   expect([refused.named('signIn'), refused.events]).toEqual([[], []]);
 });
 
-test('a second factor that is asked for waits with all that the sign-in was', async () => {
+test('a required second factor waits with all data of the sign-in', async () => {
   const challenge = { step: 'challenge', factors: ['totp'] };
   const { proved, named } = after(challenge, { rows: { person_of_api_login: [ana] } });
   const waits = { outcome: 'challenge', person: ana, factors: ['totp'], token: 'token', expiresAt: now };
@@ -124,7 +124,7 @@ test('a second factor that is asked for waits with all that the sign-in was', as
   expect(await refusalOf(deleted.proved())).toEqual(['auth.invalid_credentials', null]);
 });
 
-test('somebody barred by an organization is told which ways are open instead', async () => {
+test('a person whom an organization bars is told the allowed methods', async () => {
   const barred = {
     step: 'barred',
     code: 'login.method_not_allowed',
@@ -147,13 +147,13 @@ test('somebody barred by an organization is told which ways are open instead', a
   ]);
 });
 
-test('somebody who was deactivated during the sign-in gets no tokens', async () => {
+test('a person who was deactivated during the sign-in gets no tokens', async () => {
   const { proved, named } = after({ step: 'done' });
   expect(await refusalOf(proved())).toEqual(['auth.invalid_credentials', null]);
   expect(named('answer')).toEqual([]);
 });
 
-test('a client that is not let in waits for the work of a password, as everybody does', async () => {
+test('a client that is refused waits for the password’s hashing, as every client does', async () => {
   const { signIn, did } = after({});
   await signIn.pretend('a password');
   expect(did).toEqual([['verify', null, 'a password']]);

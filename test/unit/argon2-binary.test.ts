@@ -24,10 +24,10 @@ describe('a binary that was compiled for AVX2', () => {
     expect(canTake(binary, cpuinfo)).toBe(isTaken);
   });
 
-  test('is loaded by the package from where it is put, before the one that is brought', async () => {
+  test('is loaded by the package from where it was put, before the prebuilt one', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'argon2-'));
     try {
-      // That of this machine, in place of one that a compiler made.
+      // This machine's binary, in place of one that a compiler made.
       const put = join(folder, relative(compiledArgon2, compiledBinary)).replace(
         'linux-x64',
         `${process.platform}-${process.arch}`,
@@ -44,7 +44,7 @@ describe('a binary that was compiled for AVX2', () => {
   });
 });
 
-// RFC 9106 §5, by whichever binary this machine has.
+// RFC 9106 §5, with whichever binary this machine has.
 test.each([
   ['argon2d', '512b391b6f1162975371d30919734294f868e3be3984f3c1a13a4db9fabe4acb'],
   ['argon2i', 'c814d9d1dc7f37aa13f0d77f2494bda1c8de6b016dd388d29952a4c4672b6ce8'],

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** docs/asvs.md and the list of licenses; that the files which the page names are there, `documentation.test.ts` looks at. */
+/** docs/asvs.md and the list of licenses; `documentation.test.ts` checks that the files which the page names exist. */
 
-/** How many requirements of levels 1 and 2 each section of ASVS 5.0.0 has: they come first, so they are 1 to that. */
+/** How many requirements of levels 1 and 2 each section of ASVS 5.0.0 has: these come first in a section. */
 const sections = {
   1.1: 2,
   1.2: 9,
@@ -102,19 +102,19 @@ describe('docs/asvs.md', () => {
     expect(rows.map(({ id }) => id).sort()).toEqual(ids.sort());
   });
 
-  test('says of each how it stands', () => {
+  test('says for each whether it is met', () => {
     const vague = rows.filter(({ answer }) => !/^(met|operator|in part|not met|n\/a)\b/.test(answer));
     expect(vague).toEqual([]);
   });
 
-  test('says of what is not met, or in part, what is missing', () => {
+  test('says what is missing for those that are not or partly met', () => {
     const missing = rows.filter(({ answer }) => /^(in part|not met)/.test(answer)).map(({ id }) => id);
     const explained = [...open.matchAll(/^\| ([\d., ]+) \|/gm)].flatMap(([, ids]) => (ids as string).split(', '));
     expect(explained.sort()).toEqual(missing.sort());
   });
 });
 
-test('a library under a license that is not allowed is named, and ends the check', async () => {
+test('a library under a license that is not allowed is named, and fails the check', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'licenses-'));
   const packages = {
     '': {},

@@ -1,6 +1,6 @@
 import { remembered } from '../../src/worker/backlog.js';
 
-test('figures of a database that says nothing keep no scrape waiting, and are not asked for twice meanwhile', async () => {
+test('a database that does not answer delays no scrape of its figures, and is not queried twice meanwhile', async () => {
   let [asked, answer] = [0, (_: number) => {}];
   const figures = remembered(0, () => {
     asked++;
@@ -18,7 +18,7 @@ test('figures of a database that says nothing keep no scrape waiting, and are no
   expect([await next, asked]).toEqual([8, 2]);
 });
 
-test('those that could not be read are asked for by the next scrape, and good ones only when it is time', async () => {
+test('the next scrape queries what could not be read, and what was read only when it is due', async () => {
   let asked = 0;
   const figures = remembered(60_000, async () => {
     if (++asked === 1) throw new Error('gone');

@@ -8,7 +8,7 @@ const allowed: Decision = { allowed: true, reason: 'granted' };
 const denied: Decision = { allowed: false, reason: 'no_assignment' };
 const decide = ({ permission }: Check) => (permission.startsWith('may') ? allowed : denied);
 
-test('questions of one moment are asked together, and each gets its own answers', async () => {
+test('simultaneous questions share a statement, and each gets its own answers', async () => {
   const asked: [string, number][] = [];
   const together = createBatcher<Check, Decision>(async (environmentId, checks) => {
     asked.push([environmentId, checks.length]);
@@ -26,11 +26,11 @@ test('questions of one moment are asked together, and each gets its own answers'
   ]);
 });
 
-test('a question that comes while others are under way is asked after it was put, never answered by theirs', async () => {
+test('a question that comes while others are under way is sent afterwards, and never gets their answers', async () => {
   let isAllowed = true;
   const release: (() => void)[] = [];
   const together = createBatcher<Check, Decision>((_environmentId, checks) => {
-    const seen = isAllowed; // as the statement's snapshot
+    const seen = isAllowed; // as in the statement's snapshot
     return new Promise((resolve) => {
       release.push(() => resolve(checks.map(() => (seen ? allowed : denied))));
     });
@@ -52,7 +52,7 @@ test('a question that comes while others are under way is asked after it was put
   expect(await Promise.all(after)).toEqual([[denied], [denied]]);
 });
 
-test('a refused question does not spoil the others', async () => {
+test('a refused question does not affect the others', async () => {
   const together = createBatcher<Check, Decision>(async (_environmentId, checks) => {
     if (checks.some(({ permission }) => permission.includes('\0'))) throw new Error('22021');
     return checks.map(decide);
@@ -62,7 +62,7 @@ test('a refused question does not spoil the others', async () => {
   expect(answers[1]?.status).toBe('rejected');
 });
 
-test('an outage is told to all, and not asked about again', async () => {
+test('an outage is reported to all, and not retried', async () => {
   let asked = 0;
   const together = createBatcher<Check, Decision>(async () => {
     asked++;
@@ -75,7 +75,7 @@ test('an outage is told to all, and not asked about again', async () => {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Asked questions that are answered when the test says so. */
+/** Returns questions that are answered when the test says so. */
 function held() {
   const asked: { checks: readonly Check[]; release(): void }[] = [];
   const together = createBatcher<Check, Decision>(
@@ -100,10 +100,10 @@ test('two hundred requests share a statement; more are in the next one, at the s
   for (const { release } of asked) release();
   expect(await Promise.all(answers)).toEqual(answers.map((_, i) => [i % 2 === 0 ? allowed : denied]));
   await turn();
-  expect(asked).toHaveLength(3); // nothing is asked where there is no question
+  expect(asked).toHaveLength(3); // nothing is sent without a question
 });
 
-test('questions that come while a statement is under way go together in the next', async () => {
+test('questions that come while a statement is under way share the next', async () => {
   const { asked, ask } = held();
   const answers = [ask('may a')];
   await turn();
@@ -121,7 +121,7 @@ test('questions that come while a statement is under way go together in the next
   expect(await Promise.all(answers)).toEqual([[allowed], [allowed], [allowed]]);
 });
 
-test('one that takes long is not waited for; two are under way at most, also when one of several was answered', async () => {
+test('a slow statement is not waited for; two are under way at most, also after one of several has answered', async () => {
   const { asked, ask } = held();
   const answers = [ask('may a')];
   await turn();
@@ -134,7 +134,7 @@ test('one that takes long is not waited for; two are under way at most, also whe
   answers.push(ask('may c'));
   await turn();
   await turn();
-  expect(asked).toHaveLength(3); // the first takes long still
+  expect(asked).toHaveLength(3); // the first still runs
   answers.push(ask('may d'));
   await sleep(30);
   expect(asked).toHaveLength(3);
@@ -147,7 +147,7 @@ test('one that takes long is not waited for; two are under way at most, also whe
   expect(await Promise.all(answers)).toEqual(answers.map(() => [allowed]));
 });
 
-test('a question that was asked alone and refused is not asked again', async () => {
+test('a question that was sent alone and refused is not sent again', async () => {
   let asked = 0;
   const together = createBatcher<Check, Decision>(async () => {
     asked++;

@@ -52,11 +52,11 @@ const resultsOf = (cells: Cell[]): Results => ({
 });
 const report = () => readFile(join(folder, 'README.md'), 'utf8');
 
-test('every aim is of a workload that there is', () => {
+test('every aim belongs to an existing workload', () => {
   for (const { workload } of aims) expect(workloadNames).toContain(workload);
 });
 
-test('the report says of each aim whether it was reached, by the better of one process and two', async () => {
+test('the report says for each aim whether it was reached, by the better of one process and two', async () => {
   const cells = [
     cell('userinfo', 5000),
     cell('userinfo', 6000, { processes: 2 }),
@@ -71,7 +71,7 @@ test('the report says of each aim whether it was reached, by the better of one p
   expect(text).toContain('| login | 90 % | 95 % | 95 % | **no** | 1 | of the argon2id limit |');
 });
 
-test('beside services that were measured on the same machine, the aims are theirs', async () => {
+test('with services that were measured on the same machine, they set the aims', async () => {
   const lines = [
     { target: 'keycloak', workload: 'userinfo', c: 16, rps: 3000, errors: 0 },
     { target: 'keycloak', workload: 'userinfo', c: 1, rps: 900 },
@@ -87,13 +87,13 @@ test('beside services that were measured on the same machine, the aims are their
   expect(text).toContain(
     '| refresh | 790 | 800 | 99 % | **no** | 1 | 2 × Keycloak (400 here), whose sessions are written asynchronously |',
   );
-  // What was not measured there is as it was on the other machine.
+  // What was not measured there keeps the other machine's numbers.
   expect(text).toContain('| refresh | 790 | 1233 | 64 % | **no** | 1 | 0.9 × oidc-provider, in memory, with JWTs |');
   await writeFile(file, 'nothing of the kind\n');
   await expect(readPeerFigures(file)).rejects.toThrow(`${file}:1 is no JSON`);
 });
 
-test('it draws speed beside the limit, latency, and what ten times the data costs', async () => {
+test('it plots speed against the limit, latency, and what ten times the data costs', async () => {
   const cells = [cell('nodes-list@small', 2000), cell('nodes-list@large', 1500, { serverCpuMs: 0.7 })];
   await keepResults('workloads', resultsOf(cells), folder);
   for (const name of ['speed', 'latency', 'growth']) {
@@ -109,7 +109,7 @@ test('without two sizes there is no plot of growth', async () => {
   expect(await report()).not.toContain('growth');
 });
 
-test('another measurement adds its table, and leaves what was measured before', async () => {
+test('another measurement adds its table, and keeps the earlier ones', async () => {
   await keepResults('workloads', resultsOf([cell('jwks', 9000)]), folder);
   const events = {
     title: 'Reading events',
@@ -122,7 +122,7 @@ test('another measurement adds its table, and leaves what was measured before', 
   expect(text).toContain('## Reading events\n\nMeasured 2026-03-02.\n\n| a | b |');
 });
 
-test('a part is measured with the numbers that follow its name, or with the usual ones', () => {
+test('a part is measured with the numbers after its name, or with the usual ones', () => {
   expect(parseOptions(['domains', '20', '300']).part).toEqual({ name: 'domains', counts: [20, 300] });
   expect(parseOptions(['scim', '--quick'])).toMatchObject({
     part: { name: 'scim', counts: [1_000, 100_000] },

@@ -1,6 +1,8 @@
 import type { ChangeEvent, WebhookEvent } from '../../client/index.js';
 
-/** What an application reads of events, as its compiler sees it; `tsc` is the test, and these say that it is no dead code. */
+/**
+ * An application's use of events, as its compiler sees it; `tsc` is the test, and these show that it is no dead code.
+ */
 
 function told(event: WebhookEvent): string {
   const where = event.environment_id ?? event.account_id;
@@ -17,7 +19,7 @@ function read(event: ChangeEvent): string {
 
 const around = { timestamp: '2030-01-01T00:00:00.000Z', account_id: 'account', environment_id: null };
 
-test('a call of a webhook says what happened where, to what, and a test is one of them', () => {
+test('a webhook call says what happened where, and to what; a test is such a call', () => {
   const data = { resource_type: 'webhook', resource_id: 'it' };
   expect(told({ ...around, type: 'webhook.test', data })).toBe('a test of it at 2030-01-01T00:00:00.000Z');
   const signedOut = { resource_type: 'identity', resource_id: 'ana', session_id: 'the session' };
@@ -26,7 +28,7 @@ test('a call of a webhook says what happened where, to what, and a test is one o
   expect(told({ ...around, type: 'organization.member_added', data: joined })).toBe('ana to acme');
 });
 
-test('an item of the change feed has its data beside what it is about', () => {
+test('an item of the change feed has its data besides its subject', () => {
   const about = { resource_type: 'role', resource_id: 'it', occurred_at: 'then', cursor: 'next' };
   expect(read({ ...about, type: 'role.updated', data: { changed: ['name'] } })).toBe('it at then: name');
   expect(read({ ...about, type: 'role.deleted', data: {} })).toBe('role.deleted next');

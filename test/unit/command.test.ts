@@ -18,11 +18,11 @@ test.each([
   [reset, ['ana@example.com', 'eve@example.com'], `too many arguments; usage: ${reset.usage}`],
   [reset, ['--force', 'ana@example.com'], `unknown option --force; usage: ${reset.usage}`],
   [reset, [], `the address is missing; usage: ${reset.usage}`],
-])('%j refuses %j, and says how it is called', (command, given, words) => {
+])('%j refuses %j, and shows its usage', (command, given, words) => {
   expect(() => answerInstead(command, given)).toThrow(new Error(words));
 });
 
-test('a known call goes on', () => {
+test('a valid call goes on', () => {
   expect(answerInstead(migrate, [])).toBeUndefined();
   expect(answerInstead(reset, ['ana@example.com'])).toBeUndefined();
 });

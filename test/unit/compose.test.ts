@@ -8,7 +8,7 @@ import { TEMPORAL_SERVER_VERSION } from '../../src/platform/embedded/temporal-pr
 import { DYNAMIC_SETTINGS, HISTORY_SHARDS, RETENTION_MS } from '../../src/platform/embedded/temporal-server.js';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** docker-compose.yml is what the code takes it for. */
+/** docker-compose.yml fits what the code expects of it. */
 
 interface Service {
   image: string;
@@ -27,13 +27,13 @@ interface Compose {
 }
 
 const text = await readFile(join(projectRoot, 'docker-compose.yml'), 'utf8');
-/** What a reader has in .env, as the README makes it. */
+/** What the README puts into .env. */
 const written: Record<string, string> = {
   MASTER_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
   POSTGRES_PASSWORD: 'owner',
   SERVICE_PASSWORD: 'service',
 };
-/** `${NAME}`, `${NAME:-default}` and `${NAME:?why it is needed}`, as Compose fills them in; `$$` is a dollar. */
+/** Fills in `${NAME}`, `${NAME:-default}` and `${NAME:?why it is needed}` as Compose does; `$$` is a dollar. */
 const filledIn = text.replace(/\$\$|\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g, (all, name, kind, rest) => {
   if (all === '$$') return '$';
   const value = written[name] ?? (kind === '-' ? rest : undefined);
@@ -49,11 +49,11 @@ test.each(Object.entries(ours))('%s starts with what is set for it, all of which
   expect(command?.at(-1)).toBe(script);
   expect(Object.keys(environment).filter((setting) => !(setting in Settings.properties))).toEqual([]);
   const values = Object.entries(environment).map(([setting, value]) => [setting, String(value)]);
-  // In production https is asked for, but for a loopback address.
+  // Production requires https, except for a loopback address.
   expect(loadConfig(name as keyof typeof ours, Object.fromEntries(values))).toMatchObject({ production: true });
 });
 
-test('every part depends on parts that are there, and is looked at by whoever waits for its health', () => {
+test('every part depends on existing parts, and has a health check if others wait for it', () => {
   const missing = Object.entries(services).flatMap(([name, { depends_on = {} }]) =>
     Object.entries(depends_on).flatMap(([other, { condition }]: [string, { condition?: string }]) => {
       if (!(other in services)) return [`${name} depends on ${other}, which is not there`];
@@ -66,7 +66,7 @@ test('every part depends on parts that are there, and is looked at by whoever wa
 
 test('there are two apis behind one load balancer, and two workers', () => {
   expect([service('api').deploy?.replicas, service('worker').deploy?.replicas]).toEqual([2, 2]);
-  expect(service('api').ports).toBeUndefined(); // two containers cannot have one port of the machine
+  expect(service('api').ports).toBeUndefined(); // two containers cannot share a port of the machine
   const balancer = configs[service('load-balancer').configs?.[0]?.source as string]?.content;
   const { port } = loadConfig('dev', {}).listen;
   expect(balancer).toContain(`server-template api 10 api:${port} check`);
@@ -74,33 +74,33 @@ test('there are two apis behind one load balancer, and two workers', () => {
   expect(service('load-balancer').ports).toEqual([`127.0.0.1:${port}:${port}`]);
 });
 
-test('the api is told of one address, the one that the load balancer has seen', () => {
+test('the api trusts one forwarded address, the one that the load balancer has seen', () => {
   const balancer = configs['load-balancer']?.content ?? '';
   expect(balancer).toContain('http-request set-header X-Forwarded-For %[var(txn.client)]');
-  expect(balancer).not.toContain('forwardfor'); // adds to whatever the client says
+  expect(balancer).not.toContain('forwardfor'); // it appends to whatever the client sends
   expect(service('load-balancer').environment).toEqual({ FRONT_PROXY: '127.0.0.1' });
 });
 
-test('what is ours, and whatever else can do with less, has no rights of root and no disk to write to', () => {
+test('our containers, and all others that can, have no root rights and no writable disk', () => {
   const confined = { cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'], tmpfs: ['/tmp'] };
   const open = Object.keys(services).filter(
     (name) => !isDeepStrictEqual({ ...service(name), ...confined }, service(name)),
   );
   expect(open).toEqual(['postgres', 'grafana']);
-  // Compose copies the config of these two into them.
+  // Compose copies the config into these two.
   const writable = Object.keys(services).filter((name) => !service(name).read_only && !open.includes(name));
   expect(writable).toEqual(Object.keys(services).filter((name) => service(name).configs));
 });
 
-test('PostgreSQL has room for the connections of all of them', () => {
+test('PostgreSQL has room for the connections of all processes', () => {
   const pools = 2 * loadConfig('dev', {}).database.poolSize;
   const [apis, workers] = [service('api'), service('worker')].map(({ deploy }) => deploy?.replicas ?? 1);
-  const temporal = 4 * (20 + 10); // of each service of it: SQL_MAX_CONNS and SQL_VIS_MAX_CONNS
+  const temporal = 4 * (20 + 10); // of each Temporal service: SQL_MAX_CONNS and SQL_VIS_MAX_CONNS
   const most = /max_connections=(\d+)/.exec(service('postgres').command?.join(' ') ?? '')?.[1];
   expect(Number(most)).toBeGreaterThan(pools * (apis as number) + (pools + 1) * (workers as number) + temporal);
 });
 
-test('Temporal is of one version, the one that `npm run cluster` builds, and is set up alike', async () => {
+test('Temporal has one version, that of `npm run cluster`, and the same settings', async () => {
   const images = Object.values(services).map(({ image }) => image);
   const temporal = images.filter((image) => /^temporalio\/(server|admin-tools):/.test(image));
   expect([...new Set(temporal.map((image) => image.split(':')[1]))]).toEqual([TEMPORAL_SERVER_VERSION]);

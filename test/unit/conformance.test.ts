@@ -6,10 +6,10 @@ import { Body, single } from '../../src/http/schemas.js';
 import { holdToDocument } from '../support/conformance.js';
 import { takeViolations } from '../support/violations.js';
 
-/** An app with operations that answer as they are told. */
+/** Creates an app with operations that answer as told. */
 async function newApp(answer: { status: number; body?: unknown; type?: string; challenge?: string }) {
   const app = Fastify();
-  app.setSerializerCompiler(() => JSON.stringify); // the usual one would drop what is not documented
+  app.setSerializerCompiler(() => JSON.stringify); // the usual one would drop undocumented fields
   await app.register(openApi, { baseUrl: 'http://localhost' });
   const schema = {
     operationId: 'moveThing',
@@ -20,7 +20,7 @@ async function newApp(answer: { status: number; body?: unknown; type?: string; c
   app.post('/api/v1/things', { schema }, async (_request, reply) =>
     reply.code(answer.status as 200).send(answer.body as never),
   );
-  // A page and an endpoint of OAuth, which the document describes beside their routes.
+  // A page and an OAuth endpoint, which the document describes besides their routes.
   for (const [method, url] of [
     ['GET', page],
     ['GET', '/oauth/userinfo'],

@@ -15,7 +15,7 @@ test.each([
   expect(readCursor(writeCursor({ placeAt, placeId }))).toEqual(place);
 });
 
-test('each microsecond is another cursor, and comes back as it was', () => {
+test('each microsecond is another cursor, and can be read back unchanged', () => {
   const begin = 1_795_000_000_000_000;
   const all = Array.from({ length: 2_000 }, (_, i) => ({ microseconds: begin + i * 499_999, placeId: randomUUID() }));
   for (const { microseconds, placeId } of all) {
@@ -37,7 +37,7 @@ test.each(['', 'AAAA', Buffer.alloc(24, 255).toString('base64url'), Buffer.alloc
   },
 );
 
-test('behind a place is what the order has after it', () => {
+test('a cursor’s successors are what follows it in the order', () => {
   const place = { createdAt: '2026-01-01T00:00:00.000000Z', id: placeId };
   const values: unknown[] = [];
   const put = (value: unknown) => `$${values.push(value)}`;

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { ConfigError, loadConfig, type ProcessName, Settings } from '../../src/config.js';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** What the documents say of the code is so. */
+/** What the documents say about the code is true. */
 
 const read = (path: string) => readFile(join(projectRoot, path), 'utf8');
 const filesOf = async (folder: string, ending: RegExp) =>
@@ -34,7 +34,7 @@ const table: Row[] = [...readme.matchAll(/^\| `([A-Z_]+)` *\|([^|]*)\|([^|]*)\|(
 });
 const settings = Object.entries(Settings.properties as Record<string, { default?: unknown; enum?: string[] }>);
 
-/** What stops a process in production when nothing is configured. */
+/** Returns the settings without which a process does not start in production. */
 function neededInProduction(process: ProcessName): string[] {
   try {
     loadConfig(process, { NODE_ENV: 'production' });
@@ -50,7 +50,7 @@ describe('the configuration table of the README', () => {
     expect(table.map(({ name }) => name)).toEqual(settings.map(([name]) => name));
   });
 
-  test('says the default of each', () => {
+  test('has the default of each', () => {
     expect(Object.fromEntries(table.map((row) => [row.name, row.default]))).toEqual(
       Object.fromEntries(settings.map(([name, schema]) => [name, String(schema.default ?? '–')])),
     );
@@ -66,7 +66,7 @@ describe('the configuration table of the README', () => {
     );
   });
 
-  test('names every value where there is a choice', () => {
+  test('lists the possible values of a choice', () => {
     const unnamed = settings.flatMap(([name, schema]) => {
       const { meaning = '' } = table.find((row) => row.name === name) ?? {};
       const missing = (schema.enum ?? []).filter((value) => !meaning.includes(`\`${value}\``));
@@ -76,7 +76,7 @@ describe('the configuration table of the README', () => {
   });
 });
 
-/** As GitHub makes anchors of headings. */
+/** Makes anchors from headings as GitHub does. */
 const anchorsOf = (text: string) =>
   [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
     (heading as string)
@@ -122,7 +122,7 @@ test('every npm script that a document names exists', async () => {
 });
 
 test('every decision that the code refers to is written down', async () => {
-  const kept = await readdir(join(projectRoot, 'docs/decisions')); // with pictures of theirs
+  const kept = await readdir(join(projectRoot, 'docs/decisions')); // with their pictures
   const recorded = kept.filter((name) => name.endsWith('.md')).map((name) => name.slice(0, 4));
   const sources = (
     await Promise.all(['src', 'workflows', 'activities', 'entities', 'bench'].map((f) => filesOf(f, /\.ts$/)))

@@ -36,7 +36,7 @@ describe.each(locales)('in %s', (locale) => {
       if ('code' in values) expect(part).toContain(values.code);
       if ('account_name' in values) expect(part).toContain(values.account_name);
     }
-    // Copied into a zone.
+    // For copying into a zone.
     if ('record_name' in values) for (const part of [html, text]) expect(part).toContain(values.record_name);
     if ('link' in values && values.link !== null) {
       expect(text).toContain(`\n\n${values.link}\n\n`);
@@ -85,7 +85,7 @@ test.each(['password-changed', 'admin-security-notice'] as const)(
   },
 );
 
-test('values are text in HTML and are left as they are in plain text', async () => {
+test('values are escaped in HTML and unchanged in plain text', async () => {
   const values = { ...verification, first_name: '"><script>x</script>', account_name: `Müller & 'Söhne' <AG>` };
   const { html, text } = await renderEmail('registration-verification', 'en', values);
   expect(html).not.toContain('<script>');
@@ -94,13 +94,13 @@ test('values are text in HTML and are left as they are in plain text', async () 
   expect(text).toContain(`Müller & 'Söhne' <AG>`);
 });
 
-test('a value that looks like a placeholder stays what it is', async () => {
+test('a value that looks like a placeholder is not replaced', async () => {
   const values = { ...verification, first_name: '@@link@@ {account_name} <%= 1 %> $&' };
   const { text } = await renderEmail('registration-verification', 'en', values);
   expect(text.replaceAll('\u2060', '')).toContain('Hello @@link@@ {account_name} <%= 1 %> $&,');
 });
 
-test('a stranger cannot put a link, a new line or turned text into a mail', async () => {
+test('a stranger cannot put a link, a new line or reversed text into a mail', async () => {
   const values = {
     ...verification,
     first_name: 'Ana\r\n\r\nwin.example.com',
@@ -119,14 +119,14 @@ test('a stranger cannot put a link, a new line or turned text into a mail', asyn
 describe('under the brand of an Environment', () => {
   const brand = { name: 'Müller & <Söhne>', color: '#ffcc00', supportEmail: "o'hara+help@northwind.example" };
 
-  test.each(names)('%s says whose it is, and nothing of ours', async (name) => {
+  test.each(names)('%s shows whose it is, and nothing of ours', async (name) => {
     const values = sample(name);
     const { subject, html, text } = await renderEmail(name, 'en', values, brand);
     expect(html).toContain('Müller &amp; &lt;Söhne&gt;');
     expect(text).toContain('sent automatically by Müller & <Söhne>.');
     for (const part of [subject, html, text]) expect(part).not.toMatch(/@@|Gatehouse|#0b0b0[123]/);
     if (html.includes('css-class="button"') || 'link' in values) {
-      // Yellow takes black letters, in the dark as well.
+      // Yellow gets black letters, also in dark mode.
       expect(html).toContain('background:#ffcc00');
       expect(html).toContain('background-color: #ffcc00 !important; color: #000000 !important');
     }
@@ -148,7 +148,7 @@ describe('under the brand of an Environment', () => {
     },
   );
 
-  test('a color that is none, and no address, leave ours and nothing', async () => {
+  test('an invalid color or address leaves ours or none', async () => {
     const plain = { name: 'Northwind', color: 'red;}', supportEmail: null };
     const { html, text } = await renderEmail('identity-invite', 'de', sample('identity-invite'), plain);
     expect(html).toContain('background:#2f55d4');
@@ -161,7 +161,7 @@ test('a missing value throws', async () => {
   await expect(renderEmail('registration-verification', 'en', values as typeof verification)).rejects.toThrow('link');
 });
 
-test('hours are counted as each language does', async () => {
+test('hours are counted in each language’s way', async () => {
   const text = async (locale: 'en' | 'de', hours_left: number) =>
     (await renderEmail('registration-reminder', locale, { ...sample('registration-reminder'), hours_left })).text;
   expect(await text('en', 1)).toContain('expires in 1 hour.');
@@ -169,7 +169,7 @@ test('hours are counted as each language does', async () => {
   expect(await text('de', 1)).toContain('noch 1 Stunde gültig');
 });
 
-test('a moment is said as each language does', () => {
+test('a time is written in each language’s way', () => {
   const moment = new Date('2026-11-22T09:41:00Z');
   expect(inWords(moment, 'en')).toMatch(/^November 22, 2026 at 9:41\sAM UTC$/);
   expect(inWords(moment, 'de')).toBe('22. November 2026 um 09:41 Uhr UTC');
@@ -254,7 +254,7 @@ describe('sending', () => {
     expect(first.messageId).toMatch(/^<[0-9a-f]{40}@id\.example\.com>$/);
   });
 
-  test('a refusal for good is told from one for now', async () => {
+  test('a permanent refusal is distinguished from a temporary one', async () => {
     await expect(send('550@example.com')).rejects.toBeInstanceOf(MailRejected);
     await expect(send('550@example.com')).rejects.toMatchObject({ response: expect.stringMatching(/^550/) });
     for (const address of ['450@example.com', '530@example.com']) {
@@ -292,11 +292,11 @@ describe('sending', () => {
     await plain.stop();
   });
 
-  test('until it is asked for the message it waits for little, and for the answer to it for long', async () => {
+  test('sending waits briefly for the server until it may send the message, and long for the answer to it', async () => {
     const delays = { onRcptTo: 0, onData: 0 };
     let taken = 0;
     const slow = await startSmtpServer({
-      onRcptTo: (_address, _session, done) => void setTimeout(done, delays.onRcptTo).unref(), // whoever gave up does not wait
+      onRcptTo: (_address, _session, done) => void setTimeout(done, delays.onRcptTo).unref(), // not for callers that have given up
       onData(stream, _session, done) {
         stream.resume().on('end', () => setTimeout(done, delays.onData));
         taken += 1;
@@ -308,7 +308,7 @@ describe('sending', () => {
     const sendIt = () => one.send('registration-verification', mail);
     delays.onData = 1_500;
     await sendIt();
-    await sendIt(); // by the same connection
+    await sendIt(); // on the same connection
     Object.assign(delays, { onRcptTo: 60_000, onData: 0 });
     await expect(sendIt()).rejects.toMatchObject({ name: 'MailServerSilent', code: 'ETIMEDOUT' });
     delays.onRcptTo = 0;
@@ -318,7 +318,7 @@ describe('sending', () => {
     await slow.stop();
   });
 
-  test('a server that answers a message byte by byte, without end, is left like one that says nothing', async () => {
+  test('a server that answers a message byte by byte, without end, is given up like a silent one', async () => {
     const drips: NodeJS.Timeout[] = [];
     let isDripping = true;
     const tarpit = createTcpServer((socket) => {
@@ -346,13 +346,13 @@ describe('sending', () => {
     const refused = { name: 'MailServerSilent', code: 'ETIMEDOUT' };
     await Promise.all(Array.from({ length: mailsAtOnce }, () => expect(sendIt()).rejects.toMatchObject(refused)));
     isDripping = false;
-    await sendIt(); // no connection is held by what was left
+    await sendIt(); // the abandoned mail holds no connection
     one.close();
     for (const drip of drips) clearInterval(drip);
     await new Promise<void>((closed) => tarpit.close(() => closed()));
   });
 
-  test('mails that somebody waits for are not behind others that the server is slow to take', async () => {
+  test('mails for which a caller waits are not behind others that the server accepts slowly', async () => {
     const held: (() => void)[] = [];
     const holding = await startSmtpServer({
       onData(stream, { envelope }, done) {
@@ -379,7 +379,7 @@ describe('sending', () => {
     await holding.stop();
   });
 
-  test('a server that cannot be reached is a failure for now', async () => {
+  test('an unreachable server is a temporary failure', async () => {
     const unreachable = createMailer({ smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@example.com' });
     const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;
     const error = await unreachable.send('registration-verification', mail).catch((e: unknown) => e);
@@ -389,7 +389,7 @@ describe('sending', () => {
   });
 });
 
-test('a transaction reads a brand once, whatever of a mail asks for it', async () => {
+test('a transaction reads a brand once, however many parts of a mail need it', async () => {
   const brand = { name: 'Northwind', color: null, supportEmail: null };
   const tx = { query: jest.fn(async () => [brand]) };
   expect(await applicationNameOf(tx as never, 'an environment')).toBe('Northwind');
@@ -398,7 +398,7 @@ test('a transaction reads a brand once, whatever of a mail asks for it', async (
   expect(tx.query).toHaveBeenCalledTimes(2);
 });
 
-test('a mail that somebody waits for has a queue of its own, and so has the one in its place to another address', () => {
+test('a mail for which a caller waits has its own queue, and so has the mail to another address in its place', () => {
   const pairs = [
     ['registration-verification', 'registration-known-address'],
     ['verify-email', 'sign-up-known-address'],
@@ -416,7 +416,7 @@ test('a mail that somebody waits for has a queue of its own, and so has the one 
   ]);
 });
 
-test('the process that mails whoever registers with a known address is as awaited as that of an unknown one', () => {
+test('the process of the mail to a known address at registration is as urgent as that of an unknown one', () => {
   const input = accountIntentInput({ id: 'intent', expiresAt: new Date() });
-  expect(input.isAwaited).toBe(true); // which the outbox's lane for `registrationVerification` goes by
+  expect(input.isAwaited).toBe(true); // decides the outbox's lane for `registrationVerification`
 });

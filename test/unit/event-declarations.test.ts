@@ -24,7 +24,7 @@ test.each(['auth.mfa_grace_', 'role_assignment.'])(
   },
 );
 
-test('every action is looked for by a test, whole or after a beginning that is cut off', async () => {
+test('a test checks every action, whole or by a prefix', async () => {
   const folder = join(projectRoot, 'test');
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.test.ts'));
   const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
@@ -38,13 +38,13 @@ test('every action is looked for by a test, whole or after a beginning that is c
   expect(Object.keys(eventCatalogue).filter((action) => !isNamed(action))).toEqual([]);
 });
 
-test('an operation records nothing that it does not declare', () => {
+test('an operation records only events that it declares', () => {
   expect(recorded('node.moved', ['node.updated', 'node.moved'])).toContain('node.moved');
   expect(() => recorded('node.moved', ['node.updated'])).toThrow('node.moved is not among');
   expect(() => recorded('node.moved', [])).toThrow('node.moved is not among');
 });
 
-test('a request is held to what its route declares, also once its body is read', async () => {
+test('a request is held to its route’s declaration, also once its body is read', async () => {
   const record = async () => void eventRow('node.moved', { resourceId: 'b' });
   const app = await buildApp({
     baseUrl: 'http://localhost:3000',
@@ -68,18 +68,18 @@ test('a request is held to what its route declares, also once its body is read',
   await app.close();
 });
 
-test('a refusal needs no declaration, nor does what a process does by itself', () => {
+test('a refusal needs no declaration, nor does a process’s own event', () => {
   expect(recorded('auth.access_denied', [])).toContain('auth.access_denied');
   expect(recorded('node.moved')).toContain('node.moved');
 });
 
-test('an event has no other fields than those that are documented', () => {
+test('an event has only documented fields', () => {
   expect(recorded('api_key.updated', undefined, { is_active: true })).toContain('is_active');
   expect(() => recorded('api_key.updated', undefined, { name: 'x' })).toThrow('name is not among the fields');
   expect(() => recorded('node.updated', undefined, { changed: ['parentNodeId'] })).toThrow('names that no API has');
 });
 
-test('in production a fault is told, and the event is recorded', () => {
+test('in production a violation is logged, and the event is recorded', () => {
   const faults: string[] = [];
   reportEventFaults((fault) => faults.push(fault));
   expect(recorded('node.moved', [])).toContain('node.moved');

@@ -6,7 +6,7 @@ import { eventData } from '../../src/http/openapi/event-data.js';
 
 const id = '0190b0a0-0000-7000-8000-000000000000';
 
-test('kinds are named of fields that there are', () => {
+test('kinds are declared for existing fields', () => {
   const names = new Set(Object.values(eventFields).flatMap((fields) => Object.keys(fields)));
   expect([...kindsByName.keys()].filter((name) => !names.has(name))).toEqual([]);
 });
@@ -30,13 +30,13 @@ test.each<[name: string, words: string, right: unknown[], wrong: unknown[]]>([
   expect(isOfItsKind(name, undefined)).toBe(true);
 });
 
-test('an event of which a value is something else is a fault of the service, and fails a test', () => {
+test('an event with a value of another kind is a fault of the service, and fails a test', () => {
   expect(() => holdToDeclaration('identity.updated', { changed: 'name' }, undefined)).toThrow(
     'changed of identity.updated is not texts (events/field-kinds.ts)',
   );
 });
 
-test('the document has the data of each event that is told, and of no other', () => {
+test('the document has the data of each published event, and of no other', () => {
   const { properties } = eventData;
   expect(Object.keys(properties).filter((action) => !isDomainEvent(action))).toEqual([]);
   expect(properties['organization.member_added']).toEqual({

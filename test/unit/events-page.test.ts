@@ -9,7 +9,7 @@ test('docs/events.md has every event of the catalogue as it is: `npm run docs:ev
   expect(await readFile(join(projectRoot, 'docs/events.md'), 'utf8')).toBe(eventsPage());
 });
 
-test('fields are declared of events that there are', () => {
+test('fields are declared for existing events', () => {
   expect(Object.keys(eventFields).filter((action) => !(action in eventCatalogue))).toEqual([]);
   expect(Object.keys(eventCatalogue).filter(isDomainEvent).length).toBeGreaterThan(40);
 });

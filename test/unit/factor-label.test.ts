@@ -14,7 +14,7 @@ test.each([
   );
 });
 
-test('a name of nothing that a list can show is none', () => {
+test('a name without anything visible counts as none', () => {
   expect(factorLabel(' \t')).toBeNull();
 });
 
@@ -26,7 +26,7 @@ test.each(['constructor', 'toString', '__proto__'])(
   },
 );
 
-test('a factor that nobody has named has no label of its own, and a name in the language of the reader', () => {
+test('a factor without a name has no label of its own, and is named in the reader’s language', () => {
   const factor = {
     id: 'f',
     type: 'webauthn',

@@ -6,7 +6,7 @@ import { createFairQueue } from '../../src/domain/fair-queue.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hashPassword, verifyPassword } from '../support/password-hashing.js';
 
-test('so many run at once, the others in their order, also behind one that failed', async () => {
+test('a fixed number runs at once, the others in order, also after one that failed', async () => {
   const turns = createFairQueue(2);
   const log: string[] = [];
   const running = new Set<number>();
@@ -27,17 +27,17 @@ test('so many run at once, the others in their order, also behind one that faile
   await expect(turns(async () => 'free again')).resolves.toBe('free again');
 });
 
-test('dear imported hashes keep no thread from a hash of ours', async () => {
+test('expensive imported hashes leave threads for our own hashes', async () => {
   const [ours, dear] = await Promise.all([hashPassword('violet tractor'), bcrypt.hash('violet tractor', 12)]);
   let done = 0;
   const proofs = Array.from({ length: 12 }, () => verifyPassword(dear, 'violet tractor').then(() => done++));
   expect(await verifyPassword(ours, 'violet tractor')).toBe(true);
-  expect(done).toBeLessThan(4); // with all threads taken, most of them come first
+  expect(done).toBeLessThan(4); // they come first, with all threads taken
   await Promise.all(proofs);
   expect(done).toBe(12);
 });
 
-test('dear imported hashes of one Account stand beside those of another, and not before them', async () => {
+test('expensive imported hashes of one Account take turns with those of another', async () => {
   const passwords = createPasswords({ breachUrl: null, hashing: { atOnce: 2, mostWaiting: 50 } });
   const [dear, cheap] = await Promise.all([bcrypt.hash('violet tractor', 11), bcrypt.hash('violet tractor', 5)]);
   let done = 0;
@@ -47,12 +47,12 @@ test('dear imported hashes of one Account stand beside those of another, and not
     }),
   );
   expect(await passwords.verify(cheap, 'violet tractor', 'ours')).toBe(true);
-  expect(done).toBeLessThan(4); // the one that ran, and those between two texts
+  expect(done).toBeLessThan(4); // the one that ran, and those in between
   const results = await Promise.allSettled(theirs);
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(11); // ten may wait, a fifth of all
 });
 
-test('work that comes when enough waits is refused at once, and what waits is not', async () => {
+test('work beyond the queue’s length is refused at once, and waiting work is not', async () => {
   const turns = createFairQueue(1, { longest: 2 });
   let finish = () => {};
   const first = turns(() => new Promise<string>((resolve) => (finish = () => resolve('first'))));
@@ -64,20 +64,20 @@ test('work that comes when enough waits is refused at once, and what waits is no
   expect(turns.isFull()).toBe(false);
 });
 
-test('a burst of passwords leaves threads to other work of the pool, and what is too much of it is refused', async () => {
+test('a burst of passwords leaves threads to other work, and its excess is refused', async () => {
   const passwords = createPasswords({ breachUrl: null, hashing: { atOnce: 2, mostWaiting: 20 } });
   const hash = await passwords.hash('violet tractor');
   let done = 0;
   const burst = Array.from({ length: 40 }, () => passwords.verify(hash, 'violet tractor').then(() => done++));
-  // Of the four threads two are free: this waits for none of them.
+  // Two of the four threads are free: this waits for none of them.
   await promisify(randomFill)(Buffer.alloc(64));
   expect(done).toBeLessThan(10);
   const results = await Promise.allSettled(burst);
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(22);
 });
 
-describe('work of many', () => {
-  /** Work that ends when a test says so; `begun` has whose it was, in the order of their turns. */
+describe('work of many owners', () => {
+  /** Runs work that ends when a test says so; `begun` has the owners in the order of their turns. */
   function work(turns: ReturnType<typeof createFairQueue>) {
     const begun: string[] = [];
     const ends: (() => void)[] = [];
@@ -93,7 +93,7 @@ describe('work of many', () => {
     return { begun, run, endNext };
   }
 
-  test('of one there is no more than a share at once, and who waits for theirs keeps nobody else waiting', async () => {
+  test('of one owner has no more than a share at once, and its waiting work delays no other owner', async () => {
     const turns = createFairQueue(3, { mostOfEach: 2 });
     const { begun, run, endNext } = work(turns);
     const all = ['ana', 'ana', 'ana', 'ana', 'ben', 'ben'].map(run);
@@ -107,7 +107,7 @@ describe('work of many', () => {
     expect(turns.line()).toEqual({ running: 0, waiting: 0 });
   });
 
-  test('with one turn, whose many wait, gets it by turns with the others', async () => {
+  test('of an owner with one turn and many waiting gets it in alternation with others', async () => {
     const { begun, run, endNext } = work(createFairQueue(1));
     const all = ['ana', 'ana', 'ana', 'ben', 'cem'].map(run);
     for (let i = 0; i < 5; i++) await endNext();
@@ -115,7 +115,7 @@ describe('work of many', () => {
     expect(begun).toEqual(['ana', 'ana', 'ben', 'cem', 'ana']);
   });
 
-  test('a line of one is refused at its own length, and all of them together at theirs', async () => {
+  test('of one owner is refused at its own queue length, and of all together at theirs', async () => {
     let refused = 0;
     const turns = createFairQueue(1, { longest: 3, longestOfEach: 2, onRefused: () => refused++ });
     const { run, endNext } = work(turns);
@@ -128,7 +128,7 @@ describe('work of many', () => {
     await Promise.all(taken);
   });
 
-  test('who has waited too long is refused, and takes no turn any more', async () => {
+  test('that has waited too long is refused, and takes no turn any more', async () => {
     const turns = createFairQueue(1, { withinMs: 20 });
     const { begun, run, endNext } = work(turns);
     const first = run('ana');
@@ -139,14 +139,14 @@ describe('work of many', () => {
     expect([begun, turns.line()]).toEqual([['ana'], { running: 0, waiting: 0 }]);
   });
 
-  test('patient work is never refused, and keeps its place', async () => {
+  test('that is patient is never refused, and keeps its place', async () => {
     const turns = createFairQueue(1, { longest: 1, withinMs: 20 });
     const first = turns(async () => {
       const patient = turns(async () => 'patient', 'ana', { isPatient: true });
       const another = turns(async () => 'another', 'ana', { isPatient: true });
-      expect(turns.isFull()).toBe(false); // nobody else is refused because of them, either: they wait like anybody
+      expect(turns.isFull()).toBe(false); // others are not refused because of them, and wait as usual
       await expect(turns(async () => 'hasty', 'ben')).rejects.toMatchObject({ code: 'service.unavailable' });
-      await new Promise((resolve) => setTimeout(resolve, 60)); // longer than anybody else may wait
+      await new Promise((resolve) => setTimeout(resolve, 60)); // longer than others may wait
       return [patient, another];
     });
     await expect(first.then((others) => Promise.all(others))).resolves.toEqual(['patient', 'another']);

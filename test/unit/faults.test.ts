@@ -11,6 +11,6 @@ test.each([
   [new Error('ana@example.com: Query read timeout'), 'Error'],
   [new TypeError('ana@example.com is nobody'), 'TypeError'],
   ['a text', 'unknown failure'],
-])('%s is %s in logs and histories, and its words are not', (error, fault) => {
+])('%s is %s in logs and histories, without its message', (error, fault) => {
   expect(faultOf(error)).toBe(fault);
 });

@@ -24,7 +24,7 @@ const frame = (name: string, samples: number, children: Frame[] = []): Frame => 
 const svgOf = (root: Frame) => flameSvg(root, { title: 'nodes-list@large', caption: 'Share of samples.' });
 
 describe('the frames of a profile', () => {
-  test('count what they called, without idleness, the largest first', () => {
+  test('contain what they called, without idleness, the largest first', () => {
     const root = framesOf(
       profileOf([
         { id: 1, callFrame: callFrame('(root)'), children: [2, 3, 4] },
@@ -44,7 +44,7 @@ describe('the frames of a profile', () => {
     expect(root.children[0]?.children).toMatchObject([{ name: '(anonymous)', place: 'node:c:7', samples: 4 }]);
   });
 
-  test('are one where a reader sees one: what V8 keeps apart and calls the same goes together, with what it called', () => {
+  test('are merged where V8 separates what has one name, with what they called', () => {
     const root = framesOf(
       profileOf([
         { id: 1, callFrame: callFrame('(root)'), children: [2, 3] },
@@ -63,7 +63,7 @@ describe('the frames of a profile', () => {
 describe('places', () => {
   const at = (url: string): Position => ({ url, lineNumber: 4, columnNumber: 0 });
 
-  test('of packages, of Node.js and of V8 say no path of the machine', () => {
+  test('of packages, of Node.js and of V8 show no path of the machine', () => {
     const placeOf = createPlaces('/somewhere/else');
     expect(placeOf(at('file:///home/me/node_modules/a/node_modules/pg/lib/client.js'))).toEqual({
       owner: 'package',
@@ -75,11 +75,11 @@ describe('places', () => {
     expect(placeOf(at('file:///home/me/other.js'))).toEqual({ owner: 'project', text: 'other.js:5' });
   });
 
-  test('of the project are those of its sources, where there is a source map', async () => {
+  test('of the project are those of its sources, if there is a source map', async () => {
     const root = await mkdtemp(join(tmpdir(), 'gatehouse-places-'));
     try {
       const file = join(root, 'list.js');
-      // The fifth line's beginning is the ninth line of the source.
+      // The start of the fifth line is the ninth line of the source.
       const map = { version: 3, sources: ['src/list.ts'], names: [], mappings: ';;;;AAQA' };
       await writeFile(`${file}.map`, JSON.stringify(map));
       const placeOf = createPlaces(root);
@@ -92,7 +92,7 @@ describe('places', () => {
 });
 
 describe('the drawing', () => {
-  test('is one document without scripts or anything to fetch, as wide as the shares, with titles', () => {
+  test('is one document without scripts or external resources, as wide as the shares, with titles', () => {
     const svg = svgOf(frame('all', 1000, [frame('a<b>&"c"', 750), frame('rest', 250)]));
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
     expect(svg).not.toMatch(/<script|href|url\(|\son\w+=/);
@@ -108,7 +108,7 @@ describe('the drawing', () => {
     expect(errors).toEqual([]);
   });
 
-  test('puts frames below half a percent together, and leaves them out where they are narrow even then', () => {
+  test('merges frames below half a percent, and omits them if they are narrow even then', () => {
     const few = frame('few', 100, [frame('x', 60), frame('y', 3), frame('z', 1)]);
     const many = frame('many', 900, [frame('wide', 800), ...Array.from({ length: 20 }, (_, i) => frame(`n${i}`, 4))]);
     const svg = svgOf(frame('all', 1000, [many, few]));
@@ -117,7 +117,7 @@ describe('the drawing', () => {
     expect(svg).not.toMatch(/<title>(n\d+|y|z) /);
   });
 
-  test('stays small whatever is drawn', () => {
+  test('stays small whatever it shows', () => {
     const deep = (levels: number, name: string): Frame =>
       frame(name.padEnd(60, '-'), 10, levels > 0 ? [deep(levels - 1, `${name}-`)] : []);
     const svg = svgOf(

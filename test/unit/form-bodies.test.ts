@@ -5,7 +5,7 @@ let app: FastifyInstance;
 beforeAll(async () => {
   app = fastify();
   readForms(app);
-  readForms(app, { bodyLimit: 10 }); // a part of the app that would read them, too
+  readForms(app, { bodyLimit: 10 }); // a part of the app that reads them, too
   app.post('/', async ({ body }) => body);
   await app.register(async (part) => {
     readForms(part);
@@ -17,7 +17,7 @@ afterAll(() => app.close());
 const send = (payload: string, url = '/') =>
   app.inject({ method: 'POST', url, headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload });
 
-test('fields are read as they were sent, and one that comes twice is there twice', async () => {
+test('fields are read as they were sent, and a repeated one is repeated', async () => {
   const form = 'email=ana%40acme.example&name=Gr%C3%BC%C3%9Fe+Ana&twice=1&twice=2&empty=&bare';
   for (const url of ['/', '/part']) {
     expect((await send(form, url)).json()).toEqual({
@@ -30,7 +30,7 @@ test('fields are read as they were sent, and one that comes twice is there twice
   }
 });
 
-test('one with far more fields than can be meant is refused before it is read', async () => {
+test('a form with far too many fields is refused before it is read', async () => {
   const fields = (count: number) => Array.from({ length: count }, (_, i) => `f${i}=`).join('&');
   expect(Object.keys((await send(fields(1001))).json())).toHaveLength(1001);
   const refused = await send(fields(1002));

@@ -19,7 +19,7 @@ beforeAll(async () => {
 const schemaOf = ({ components }: OpenApiDocument, name: string) =>
   (components.schemas as Record<string, Schema>)[name];
 
-test('what a release may add to is no enumeration: what generators make of one refuses to read another value', () => {
+test('an open set of values is no enumeration: generated code would refuse to read a new value', () => {
   const code = schemaOf(document, 'ErrorBody')?.properties?.code;
   expect(code).not.toHaveProperty('enum');
   expect(code?.['x-extensible-enum']).toContain('version.conflict');
@@ -28,13 +28,13 @@ test('what a release may add to is no enumeration: what generators make of one r
   expect(state?.description).toMatch(/^Known values, to which more may be added: `pending`, /);
 });
 
-test('the types of the client have the values that are known', () => {
+test('the client’s types have the known values', () => {
   const code = schemaOf(clientDocument(document) as OpenApiDocument, 'ErrorBody')?.properties?.code;
   expect(code?.enum).toContain('version.conflict');
   expect(code?.enum).toContain(null);
 });
 
-test('an administrator who signs in has one of several outcomes, told apart by a property', () => {
+test('an administrator’s sign-in has one of several outcomes, distinguished by a property', () => {
   const outcome = schemaOf(document, 'LoginOutcome');
   const named = (name: string) => `#/components/schemas/${name}`;
   expect(schemaOf(document, 'LoginResponse')?.properties?.data).toEqual({ $ref: named('LoginOutcome') });
@@ -51,7 +51,7 @@ test('an administrator who signs in has one of several outcomes, told apart by a
   expect(outcome?.oneOf).toHaveLength(4);
 });
 
-/** Whatever generators would have to name by themselves, or leave without a name, as Go does. */
+/** Returns what generators would have to name themselves, or would leave without a name, as Go does. */
 function nameless(schema: Schema, path: string, isNamed: (one: Schema) => boolean, seen = new Set<string>()): string[] {
   if (seen.has(schema.$ref ?? '')) return [];
   const { properties = {}, items, anyOf = [], oneOf = [] } = resolved(document, schema) as Schema;
@@ -77,13 +77,13 @@ const bodies = () =>
       ),
     );
 
-test('the objects of every array that is sent or answered have a name', () => {
+test('the objects of every array in requests and answers have a name', () => {
   const isNamed = (one: Schema) => isReference(one) || !one.properties;
   const found = bodies().flatMap(({ operationId, schema }) => nameless(schema, operationId, isNamed));
   expect([...new Set(found)]).toEqual([]);
 });
 
-test('the values of every set have a name: Java knows no set of an enumeration without one', () => {
+test('the values of every set have a name: Java knows no set of an unnamed enumeration', () => {
   const found: string[] = [];
   const gather = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -95,14 +95,14 @@ test('the values of every set have a name: Java knows no set of an enumeration w
   expect(found).toEqual([]);
 });
 
-test('no two enumerations with a name have a value in common: Go has a constant for each', () => {
+test('no two named enumerations share a value: Go has a constant for each', () => {
   const named = Object.values(document.components.schemas as Record<string, Schema>).flatMap((one) => one.enum ?? []);
   expect(named).toContain('recovery_code');
   expect(named.filter((value, i) => named.indexOf(value) !== i)).toEqual([]);
 });
 
-test('an ID that is answered is a UUID, and says so: it can be sent as it is where one is asked for', () => {
-  // Of other systems, of OAuth, of Temporal, of AuthZEN; and what an event or a row of the audit log is about may be anything.
+test('an ID in an answer is declared as a UUID: it can be sent as it is where one is required', () => {
+  // Of other systems, OAuth, Temporal, AuthZEN; and the subject of an event or audit row may be anything.
   const others = ['client_id', 'external_id', 'oidc_client_id', 'saml_entity_id', 'entity_id', 'workflow_id', 'run_id'];
   const ofAnything = ['actor_id', 'resource_id'];
   const found = new Set<string>();
@@ -128,13 +128,13 @@ test('an ID that is answered is a UUID, and says so: it can be sent as it is whe
   expect([...found]).toEqual([]);
 });
 
-test('what is told as seconds since 1970 does not end in 2038', () => {
+test('seconds since 1970 do not end in 2038', () => {
   const { iat, exp } = schemaOf(document, 'IntrospectTokenResponse')?.properties ?? {};
   const { updated_at: updatedAt } = schemaOf(document, 'GetUserinfoResponse')?.properties ?? {};
   expect([iat?.format, exp?.format, updatedAt?.format]).toEqual(['int64', 'int64', 'int64']);
 });
 
-test('an export is a file, which clients take as bytes', () => {
+test('an export is a file, which clients treat as bytes', () => {
   const response = document.paths['/api/v1/audit-logs/export']?.get?.responses[200] as DocumentedResponse | undefined;
   const content = response?.content ?? {};
   expect(Object.entries(content).map(([type, { schema }]) => [type, (schema as Schema).format])).toEqual([

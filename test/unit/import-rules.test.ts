@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
 import { importsOfSources, layerOf } from '../support/imports.js';
 
-/** Who may import whom: that biome.json's rules bite, and that the sources have no other ways around them. */
+/** Who may import whom: biome.json's rules work, and the sources have no other ways around them. */
 
 const run = promisify(execFile);
 const biome = join(projectRoot, 'node_modules/.bin/biome');
@@ -28,8 +28,8 @@ interface Diagnostic {
 }
 
 /**
- * Which of its imports the linter refuses in each file, given by path. A tree of its own and one run for all files: on standard
- * input Biome says only that something is wrong, and this says in which line.
+ * Returns which imports the linter refuses in each file, by path. Uses its own tree and one run for all files: on
+ * standard input Biome only reports that something is wrong, and here also in which line.
  */
 async function refusedIn(
   files: Record<string, string[]>,
@@ -122,19 +122,19 @@ const rules: { file: string; mayNot: string[]; may: string[] }[] = [
   },
 ];
 
-test('each folder may import what the style guide says, and nothing that it forbids', async () => {
+test('each folder may import what the style guide allows, and nothing that it forbids', async () => {
   const mayNot = Object.fromEntries(rules.map((rule) => [rule.file, rule.mayNot]));
   const all = Object.fromEntries(rules.map((rule) => [rule.file, [...rule.mayNot, ...rule.may]]));
   expect(await refusedIn(all)).toEqual(mayNot);
 });
 
-// What no pattern can say: the linter sees one import at a time, and does not tell types from values.
+// What no pattern can express: the linter sees one import at a time, and does not distinguish types from values.
 
 const imports = await importsOfSources();
 
 /**
- * Every layer, with the layers that it uses at run time. Whoever stands lower knows nobody higher.
- * Types may look further: `http` names `services.ts`, `domain` the inputs of processes.
+ * Every layer, with the layers that it uses at run time. Lower layers know no higher ones.
+ * Types may reach further: `http` names `services.ts`, `domain` the inputs of processes.
  */
 const uses: Record<string, string[]> = {
   entities: [],
@@ -190,7 +190,7 @@ test('no layer uses one that it should not know', () => {
   expect(strangers).toEqual([]);
 });
 
-/** Each way from something back to itself, as far as a walk meets it. */
+/** Returns the cycles that a walk meets. */
 function cyclesIn(next: ReadonlyMap<string, Iterable<string>>): string[] {
   const settled = new Set<string>();
   const cycles: string[] = [];
@@ -204,14 +204,14 @@ function cyclesIn(next: ReadonlyMap<string, Iterable<string>>): string[] {
   return cycles;
 }
 
-test('the linter refuses a file that imports itself by way of others, were it for a type alone', async () => {
+test('the linter refuses a file that imports itself indirectly, even for a type alone', async () => {
   const files = { 'src/one.ts': ['./other.js'], 'src/other.ts': ['./one.js'], 'src/third.ts': ['./one.js'] };
   const circle = { 'src/one.ts': ['./other.js'], 'src/other.ts': ['./one.js'], 'src/third.ts': [] };
   expect(await refusedIn(files, 'suspicious/noImportCycles')).toEqual(circle);
   expect(await refusedIn(files, 'suspicious/noImportCycles', 'type ')).toEqual(circle);
 });
 
-/** Where a folder of the domain uses one that uses it in turn, and why that stays. */
+/** Folders of the domain that use each other, and why that stays. */
 const knots: Record<string, string> = {
   'hierarchy → access': 'a node that goes takes the roles held at it along (removal.ts), and roles are given at nodes',
   'hierarchy → node-endings':
@@ -233,7 +233,7 @@ test('no folder of the domain uses itself by way of others', () => {
   expect([...allowed].sort()).toEqual(Object.keys(knots).sort());
 });
 
-test('what lies right under the domain serves its folders, and knows none of them', () => {
+test('files directly under the domain serve its folders, and know none of them', () => {
   const users = imports.filter(({ from, to, isType }) => /^src\/domain\/[^/]+$/.test(from) && folderOf(to) && !isType);
   expect(users).toEqual([]);
 });
@@ -248,7 +248,7 @@ test('only the composition root, the tests and http itself know http', () => {
   expect([...new Set(users)].sort()).toEqual(['src/compose.ts', 'src/http']);
 });
 
-test('what tests share is in test/support, and not beside them', async () => {
+test('tests share code in test/support, and not beside them', async () => {
   const folders = ['unit', 'integration', 'workflows', 'e2e', 'browser'];
   const found = await Promise.all(folders.map((folder) => readdir(join(projectRoot, 'test', folder))));
   expect(found.flat().filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))).toEqual([]);

@@ -81,7 +81,7 @@ test.each(vectors)(
   },
 );
 
-test('argon2d, whose published vectors have a secret that no such string holds, is what the library makes', async () => {
+test('argon2d, whose published vectors have a secret that no such string holds, is computed by the library', async () => {
   const hash = await argon2.hash('imported', { type: argon2.argon2d, memoryCost: 1024, timeCost: 2, parallelism: 2 });
   expect(refused(hash)).toBeNull();
   await expect(verifyPassword(hash, 'imported')).resolves.toBe(true);
@@ -89,7 +89,7 @@ test('argon2d, whose published vectors have a secret that no such string holds, 
 });
 
 describe('bcrypt', () => {
-  test('looks at 72 bytes of a password, under each of its names', async () => {
+  test('compares 72 bytes of a password, under each of its names', async () => {
     const long = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789chars after 72 are ignored';
     for (const name of ['2a', '2b', '2y']) {
       const hash = `$${name}$05$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui`; // crypt_blowfish, wrapper.c
@@ -99,7 +99,7 @@ describe('bcrypt', () => {
       await expect(verifyPassword(hash, long.slice(0, 71))).resolves.toBe(false);
       await expect(verifyPassword(hash, 'é'.repeat(36))).resolves.toBe(false);
     }
-    // Some write a password's length in one byte: 255 bytes and more were nothing to them.
+    // Some implementations stored a password's length in one byte: 255 bytes and more counted as nothing.
     const hash = await bcrypt.hash('x'.repeat(300), 4);
     await expect(verifyPassword(hash.replace('$2b$', '$2a$'), 'x'.repeat(300))).resolves.toBe(true);
     await expect(verifyPassword(hash.replace('$2b$', '$2a$'), 'y')).resolves.toBe(false);
@@ -121,7 +121,7 @@ test('a hash of what was typed, or of its NFKC form, matches what is typed in ei
   }
 });
 
-test('what is not a hash of these is unreadable, and matches nothing', async () => {
+test('an unknown format is unreadable, and matches nothing', async () => {
   const ours = await hashPassword('correct horse');
   const [, , version, parameters, salt, digest] = ours.split('$');
   const argon2id = (text: string) => `$argon2id$${text}$${salt}$${digest}`;
@@ -134,7 +134,7 @@ test('what is not a hash of these is unreadable, and matches nothing', async () 
     ...['m=19456,t=2', 'm=19456,t=2,p=1,p=1', 'm=19456,t=2,p=1,keyid=AAAA', 'm=-1,t=2,p=1', 'm=1e9,t=2,p=1'].map(
       (text) => argon2id(`v=19$${text}`),
     ),
-    argon2id('v=19$m=7,t=2,p=1'), // less than 8 blocks a lane
+    argon2id('v=19$m=7,t=2,p=1'), // fewer than 8 blocks per lane
     '$scrypt$ln=16,r=1,p=1$c2FsdA$AAAAAAAAAAAAAAAAAAAAAA', // N is too large for r
     '$scrypt$ln=0,r=8,p=1$c2FsdA$AAAAAAAAAAAAAAAAAAAAAA',
     '$pbkdf2-sha256$i=0$c2FsdA$AAAAAAAAAAAAAAAAAAAAAA',
@@ -148,7 +148,7 @@ test('what is not a hash of these is unreadable, and matches nothing', async () 
   await expect(verifyPassword('not a hash', 'correct horse')).resolves.toBe(false);
 });
 
-test('a hash that would cost too much is refused with the limit that it is out of, and the dearest one within is computed', async () => {
+test('a hash that would cost too much is refused with the limit, and the most expensive allowed one is computed', async () => {
   const digest = 'A'.repeat(43);
   const salt = 'c29tZXNhbHQ';
   const b = (cost: string) => `$2b$${cost}$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW`;
@@ -182,6 +182,6 @@ test('a hash that would cost too much is refused with the limit that it is out o
   const counting = setInterval(() => turns++, 1);
   for (const hash of within) await expect(verifyPassword(hash, 'wrong')).resolves.toBe(false);
   clearInterval(counting);
-  // It is not the event loop that computes, which would have one turn for each.
+  // Hashing is not on the event loop, which would have one turn for each.
   expect(turns).toBeGreaterThan(10 * within.length);
 });

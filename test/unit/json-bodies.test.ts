@@ -27,11 +27,11 @@ test.each([
   expect(isDeeper(`[${text}]`, 100)).toBe(expected);
 });
 
-test('a text made of backslashes and quotes takes no longer than any other', () => {
+test('a text of backslashes and quotes takes no longer than any other', () => {
   expect(isDeeper(`["${'\\'.repeat(400_000)}"${'"\\'.repeat(200_000)}`, 100)).toBe(false);
 });
 
-/** As the first version said it, sign by sign. */
+/** Counts character by character, as the first version did. */
 function slowly(text: string, most: number): boolean {
   let depth = 0;
   for (let i = 0, inText = false; i < text.length; i++) {
@@ -46,7 +46,7 @@ function slowly(text: string, most: number): boolean {
   return false;
 }
 
-test('random texts are read as sign by sign', () => {
+test('random texts give the same result as character by character', () => {
   for (let round = 0; round < 5000; round++) {
     const signs = '[[{]}"\\a,';
     const text = Array.from({ length: 30 }, () => signs[Math.floor(Math.random() * signs.length)]).join('');
@@ -62,7 +62,7 @@ describe('members and elements are counted', () => {
     ['{"a":1,"b":{"c":[]}}', 4],
     ['{"a,b":"c,[{","d":"\\",\\""}', 2],
     [`[${'[],'.repeat(50)}[]]`, 102],
-  ])('all together, outside of strings: %s', (text, count) => {
+  ])('in total, outside of strings: %s', (text, count) => {
     expect(excess(text, count)).toBe(null);
     expect(excess(text, count - 1, count)).toBe('too_many');
   });
@@ -91,7 +91,7 @@ interface Shape {
   maxItems?: number;
   'x-max-bytes'?: number;
 }
-/** As many members and elements as there may be. */
+/** Returns a value with the maximum of members and elements. */
 function largest({ type, properties = {}, items = {}, maxItems, ...more }: Shape): unknown {
   const bytes = more['x-max-bytes'];
   if (bytes !== undefined) return { a: Array.from({ length: bytes / 2 - 4 }, () => 0) };

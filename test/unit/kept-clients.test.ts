@@ -10,8 +10,8 @@ import { answering } from '../support/answering.js';
 let time = Date.parse('2026-03-01T12:00:00Z');
 const now = () => new Date(time);
 
-describe('a client that a process remembers', () => {
-  /** A database that knows what the test puts into it, and counts. */
+describe('a client that a process caches', () => {
+  /** Replaces the database: returns what the test puts into it, and counts queries. */
   function world() {
     const known = new Map<string, object | Promise<object>>();
     const asked: string[] = [];
@@ -25,7 +25,7 @@ describe('a client that a process remembers', () => {
     return { known, asked, clients: createClients({ db: db as never, now }) };
   }
 
-  test('is asked for once a second, and a change counts after that, whichever way the clock went', async () => {
+  test('is queried once a second, and a change applies after that, whichever way the clock went', async () => {
     const { known, asked, clients } = world();
     known.set('web', { name: 'Web' });
     await clients.find('web');
@@ -40,7 +40,7 @@ describe('a client that a process remembers', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('is no unknown one, and none that could not be read', async () => {
+  test('is not cached if it is unknown, or could not be read', async () => {
     const { known, asked, clients } = world();
     expect(await clients.find('web')).toBeNull();
     known.set('web', Promise.reject(new Error('no database')));
@@ -50,7 +50,7 @@ describe('a client that a process remembers', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('is not forgotten by an older answer that comes later', async () => {
+  test('is not replaced by an older answer that arrives later', async () => {
     const { known, asked, clients } = world();
     let answer = (_: object) => {};
     known.set(
@@ -69,7 +69,7 @@ describe('a client that a process remembers', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('is one of a thousand; then all of them are forgotten', async () => {
+  test('is one of at most a thousand; then all of them are dropped', async () => {
     const { known, asked, clients } = world();
     for (let i = 0; i <= 1000; i++) known.set(`c${i}`, {});
     for (let i = 0; i < 1000; i++) await clients.find(`c${i}`);
@@ -128,7 +128,7 @@ describe('the keys of a client', () => {
     expect(asked).toHaveLength(2);
   });
 
-  test('are read again for an unknown one, and not for two that fit', async () => {
+  test('are fetched again for an unknown one, and not for two that fit', async () => {
     const answer = await served(undefined, undefined);
     const { asked, keys } = world(async () => answer);
     const find = await keys.of(at(uri));
@@ -145,7 +145,7 @@ describe('the keys of a client', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('of a thousand addresses are kept; then all of them are forgotten', async () => {
+  test('of a thousand addresses are cached; then all of them are dropped', async () => {
     const answer = await served('k1');
     const { asked, keys } = world(async () => answer);
     for (let i = 0; i < 1000; i++) await keys.of(at(`${uri}/${i}`));
@@ -156,7 +156,7 @@ describe('the keys of a client', () => {
     expect(asked).toHaveLength(1002);
   });
 
-  test('that cannot be read are the client’s fault, and another fault stays one', async () => {
+  test('that cannot be fetched are the client’s fault, and another error stays one', async () => {
     const { body } = await served('k1');
     const unreadable = { code: 'invalid_client', message: "the client's keys cannot be read" };
     const bad: (() => Promise<object>)[] = [
@@ -173,7 +173,7 @@ describe('the keys of a client', () => {
     await expect(world(() => Promise.reject(fault)).keys.of(at(uri))).rejects.toBe(fault);
   });
 
-  test('that cannot be looked for now refuse nobody', async () => {
+  test('that cannot be queried now refuse nobody', async () => {
     const fault = new Error('no sockets');
     const keys = async () => {
       throw fault;
@@ -186,7 +186,7 @@ describe('the keys of a client', () => {
   });
 });
 
-test('an organization is looked for by its id where that is one, else by its slug of a hundred signs at most', async () => {
+test('an organization is looked up by its id, or else by its slug of at most a hundred characters', async () => {
   const organization = { id: 'o', policy: { allowed_methods: null, require_sso: false } };
   const { db, asked } = answering([organization]);
   const find = createAskedOrganizations({ db });

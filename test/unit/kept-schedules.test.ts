@@ -5,7 +5,7 @@ import { until } from '../support/until.js';
 
 const issuer = 'https://id.example.com';
 
-/** A server that has all our search attributes. */
+/** A server with all our search attributes. */
 const withAttributes = {
   operatorService: {
     listSearchAttributes: async () => ({
@@ -14,7 +14,7 @@ const withAttributes = {
   },
 };
 
-/** Runs `work` with schedules that are kept on such a server, until it is done; `told` has the details of what is warned of. */
+/** Runs `work` with schedules that are kept on such a server; `told` has the details of the warnings. */
 async function withKept(
   {
     schedule,
@@ -35,7 +35,7 @@ async function withKept(
   }
 }
 
-test('a server that cannot be asked about schedules yet is asked again until it has ours, and reconciles then', async () => {
+test('a server that cannot answer about schedules yet is asked again until it has ours, and reconciles then', async () => {
   const made: string[] = [];
   const triggered: string[] = [];
   let refusals = 3;
@@ -50,15 +50,15 @@ test('a server that cannot be asked about schedules yet is asked again until it 
     }),
   };
   await withKept({ schedule, everyMs: 900_000, againMs: 5 }, async (schedules) => {
-    schedules.renew(); // answers at once
+    schedules.renew(); // returns at once
     await until('the reconciler runs', () => triggered.length === 1);
     expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'event-counting', 'reconciler']);
-    schedules.renew(); // another worker has come
+    schedules.renew(); // another worker has started
     await until('it runs again', () => triggered.length === 2);
   });
 });
 
-test('once schedules were made the reconciler runs once more, when rows of the last minute are old enough for it', async () => {
+test('after schedules were created the reconciler runs once more, when rows of the last minute are old enough', async () => {
   const triggered: number[] = [];
   let looks = 0;
   const schedule = {
@@ -81,7 +81,7 @@ test('once schedules were made the reconciler runs once more, when rows of the l
   });
 });
 
-test('a search attribute of another type is told of, since no workflow could be started with it; a missing one is made', async () => {
+test('a search attribute of another type is reported, since no workflow could be started with it; a missing one is created', async () => {
   const added: object[] = [];
   const operatorService = {
     listSearchAttributes: async () => ({ customAttributes: { GatehouseAccountId: 3, GatehouseState: 2 } }),
@@ -97,7 +97,7 @@ test('a search attribute of another type is told of, since no workflow could be 
   ]);
 });
 
-test('search attributes that somebody removes are made again under a running worker, and where it may not, that is said once', async () => {
+test('removed search attributes are created again under a running worker, and a refusal is reported once', async () => {
   const schedule = {
     create: async () => {},
     getHandle: () => ({ describe: async () => ({ state: { paused: false }, action: {} }), trigger: async () => {} }),
@@ -126,7 +126,7 @@ test('search attributes that somebody removes are made again under a running wor
   });
 });
 
-test('a worker that comes to a server whose attributes nobody may look at says so once, however often it comes', async () => {
+test('a worker on a server whose attributes nobody may read reports it once, however often it starts', async () => {
   let runs = 0;
   const schedule = {
     create: async () => {},
@@ -152,7 +152,7 @@ test('a worker that comes to a server whose attributes nobody may look at says s
   });
 });
 
-test('that another installation works in the namespace is said once, as soon as its schedules are seen', async () => {
+test('another installation in the namespace is reported once, as soon as its schedules are seen', async () => {
   let theirs: string | undefined;
   let looks = 0;
   const schedule = {

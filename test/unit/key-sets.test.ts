@@ -6,7 +6,7 @@ import { createKeySets } from '../../src/platform/outbound/key-sets.js';
 const uri = 'https://client.example/jwks';
 const start = Date.parse('2026-01-01T00:00:00Z');
 
-/** A site that is asked for its keys, and the clock of who asks. */
+/** Creates a site that serves its keys, and the clock of its reader. */
 async function newSite() {
   const key = { ...(await exportJWK((await generateKeyPair('RS256')).publicKey)), kid: 'one', alg: 'RS256' };
   const site = { time: start, isAway: false, asked: 0 };
@@ -24,7 +24,7 @@ async function newSite() {
   return { site, sets };
 }
 
-test('a failure from before the clock was set back an hour is no reason not to ask', async () => {
+test('a failure from before the clock was set back an hour does not prevent a fetch', async () => {
   const { site, sets } = await newSite();
   site.isAway = true;
   await expect(sets.at(uri)).rejects.toThrow('away');
@@ -33,7 +33,7 @@ test('a failure from before the clock was set back an hour is no reason not to a
   await expect(sets.at(uri)).resolves.toBeInstanceOf(Function);
 });
 
-test('keys from before the clock was set back an hour are read again', async () => {
+test('keys from before the clock was set back an hour are fetched again', async () => {
   const { site, sets } = await newSite();
   await sets.at(uri);
   await sets.at(uri);

@@ -17,7 +17,7 @@ import { isBounded, isMailable } from '../../src/platform/mail/addresses.js';
 import { hashesRefused } from '../../src/platform/metrics/metrics.js';
 import { answering } from '../support/answering.js';
 
-/** What is decided after PostgreSQL has answered; what it answers is in the integration tests of each way in. */
+/** Decisions after PostgreSQL has answered; the integration tests of each sign-in method cover the answers. */
 const now = new Date('2026-03-01T12:00:00Z');
 const later = (ms: number) => new Date(now.getTime() + ms);
 const minute = 60_000;
@@ -32,7 +32,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string | null> =>
     },
   );
 
-describe('an address that was typed', () => {
+describe('a typed address', () => {
   test.each([
     ['ana@example.com', 'ana@example.com'],
     [`${'a'.repeat(308)}@example.com`, `${'a'.repeat(308)}@example.com`],
@@ -179,7 +179,7 @@ describe('a password', () => {
     ]);
   });
 
-  test('of the greatest length is looked at whole, and of a longer one no more than that', async () => {
+  test('of the maximum length is verified whole, and of a longer one no more than that', async () => {
     const verified = async (length: number) => {
       const { signIn, did } = login(ana);
       await signIn(scope, { ...typed, password: 'x'.repeat(length) });
@@ -189,16 +189,16 @@ describe('a password', () => {
     expect(await verified(1025)).toEqual([4, 1024]); // null
   });
 
-  test('of an address that is not confirmed lets nobody in, and tells which link waits', async () => {
+  test('of an unconfirmed address lets nobody in, and says which link waits', async () => {
     const { signIn, did } = login({ ...ana, isVerified: false, linkId: 'link' }, { needsRehash: true });
     expect(await signIn(scope, typed)).toEqual({ outcome: 'unverified', identityId: 'ana', linkId: 'link' });
-    expect(did.at(-1)).toEqual(['withdrawn', true]); // what waits in a link proves nothing
+    expect(did.at(-1)).toEqual(['withdrawn', true]); // the password in the link proves nothing
     const own = login({ ...ana, isVerified: false });
     expect(await own.signIn(scope, typed)).toMatchObject({ outcome: 'unverified' });
     expect(own.did).toContainEqual(['succeeded', true]);
   });
 
-  test('that there is no room for is refused before anything is counted, and counts as not hashed', async () => {
+  test('for which there is no room is refused before anything is counted, and counts as not hashed', async () => {
     const refused = async () => (await hashesRefused.get()).values[0]?.value ?? 0;
     const before = await refused();
     const { signIn, did } = login(ana, { isFull: true });
@@ -206,12 +206,12 @@ describe('a password', () => {
     expect([did, (await refused()) - before]).toEqual([[], 1]);
   });
 
-  test('that was hashed weaker is hashed anew, and a fault in it keeps nobody out', async () => {
+  test('with a weaker hash is hashed again, and an error there locks nobody out', async () => {
     const { signIn, did, written } = login(ana, { needsRehash: true });
     await signIn(scope, typed);
     await turn();
     expect(did.at(-1)).toEqual(['hash']);
-    // In the place of the hash that was right, and of no other.
+    // Replaces the hash that was right, and no other.
     expect(written).toEqual([{ scope: { accountId: 'acc' }, values: ['acc', 'ana', 'stronger', 'hash'] }]);
     const failing = login(ana, { needsRehash: true, rehashFails: true });
     expect(await failing.signIn(scope, typed)).toMatchObject({ outcome: 'accepted' });
@@ -231,7 +231,7 @@ describe('a password', () => {
     if (failure) expect(did.at(-1)).toEqual(['failed', true, { ...failure, method: 'password' }]);
   });
 
-  test('tried anywhere, a wrong one of somebody elsewhere names nobody in this log', async () => {
+  test('tried anywhere, a wrong one of a person elsewhere names nobody in this log', async () => {
     const { signInAnywhere, did } = login({ ...ana, isActive: false, isMember: false, isElsewhere: true });
     expect(await signInAnywhere(scope, { ...typed, password: 'wrong' })).toEqual({ outcome: 'refused' });
     expect(did.at(-1)).toEqual(['failed', true, { identityId: null, method: 'password' }]);
@@ -261,7 +261,7 @@ describe('an emailed code', () => {
     expect(digitsOf({ derive: derive(12_345_678) }, { id: 'code' }).digits).toBe('345678');
   });
 
-  test('that is right tells whose it is, and is spent', async () => {
+  test('that is right says whose it is, and is used up', async () => {
     const { found, asked } = await redeem(digits);
     expect(found).toEqual({ id: 'code', identityId: 'ana', email: null });
     expect(asked).toEqual([
@@ -274,7 +274,7 @@ describe('an emailed code', () => {
     expect((await redeem(` ${digits.slice(0, 3)} ${digits.slice(3)}\n`)).found).toMatchObject({ identityId: 'ana' });
   });
 
-  test('that is wrong is not spent; spent, over or tried too often it is none', async () => {
+  test('that is wrong is not used up; a used, expired or too often tried one is refused', async () => {
     const { found, asked } = await redeem(wrong);
     expect([found, asked.map(({ name }) => name)]).toEqual(['wrong', ['try_emailed_code']]);
     expect((await redeem(digits, {})).found).toBe('void');
@@ -322,7 +322,7 @@ describe('the gate', () => {
     };
   }
 
-  test('asks what the organizations of the person want, then for the second factor', async () => {
+  test('asks what the organizations of the person require, then for the second factor', async () => {
     const { answer, asked, events } = await decide({ requireMfa: true }, 'done');
     expect(answer).toEqual({ step: 'done' });
     expect(asked).toEqual([['env', 'ana', null, null], true]);
@@ -331,7 +331,7 @@ describe('the gate', () => {
     expect(named.asked).toEqual([['env', 'ana', 'o', 'c'], false]);
   });
 
-  test('bars a way that they do not take, before any second factor, and writes it down', async () => {
+  test('bars a method that they do not allow, before any second factor, and records it', async () => {
     const { answer, asked, events, of } = await decide({ allows: { ...allows, password: false } }, 'challenge');
     expect(answer).toEqual({
       step: 'barred',
@@ -344,7 +344,7 @@ describe('the gate', () => {
     expect(of).toEqual([scope]);
   });
 
-  test('a session that goes on is barred too, and not written down at every visit', async () => {
+  test('bars a present session too, without recording every visit', async () => {
     const { answer, events } = await decide({ requireSso: true }, 'done', { method: 'session' });
     expect(answer).toMatchObject({ step: 'barred', code: 'sso_required', methods: [] });
     expect(events).toEqual([]);
@@ -365,7 +365,7 @@ describe('the gate', () => {
     },
   );
 
-  test('who comes after the time to enroll is found in the log, unless it is a session that goes on', async () => {
+  test('records a person who comes after the grace, unless a session goes on', async () => {
     const denied = ['ana', 'denied', { method: 'password', reason: 'mfa.enrollment_required' }];
     expect((await decide({}, 'refused')).events).toEqual([denied]);
     expect((await decide({}, 'refused', { method: 'session' })).events).toEqual([]);
@@ -379,7 +379,7 @@ describe('a sign-in between two factors', () => {
   };
   const token = 'a'.repeat(43);
 
-  test('is found by its token and channel; what cannot be a token is not looked for', async () => {
+  test('is found by its token and channel; what cannot be a token is not looked up', async () => {
     const { find, asked } = pending({ find_pending_sign_in: [{ id: 'p' }] });
     expect(await find(token, 'api')).toEqual({ id: 'p' });
     expect(asked.map(({ values }) => values)).toEqual([[hashSecret(token), 'api', now]]);
@@ -390,7 +390,7 @@ describe('a sign-in between two factors', () => {
     expect(await pending().find(token, 'hosted')).toBeNull();
   });
 
-  test('completes once, and its challenge is taken once', async () => {
+  test('completes once, and its challenge is accepted once', async () => {
     const open = pending({
       complete_pending_sign_in: [{ id: 'p' }],
       take_webauthn_challenge: [{ challenge: 'c' }],
@@ -489,11 +489,11 @@ describe('a second factor over the API', () => {
     return { did, asked, ...createApiChallenges({ db, logins, clients, signIn }) };
   }
 
-  test('goes on with what was asked for and proved, and trusts the browser where that is wanted', async () => {
+  test('continues with what was requested and proved, and trusts the browser on request', async () => {
     const { answer: send, did } = challenges({});
     const trusted = { device: 'new', of: { days: 30, device: 'd', userAgent: 'agent' } };
     const answered = await send(answer);
-    expect([answered.trusted, did]).toEqual([trusted, []]); // the cookie is there before it goes on
+    expect([answered.trusted, did]).toEqual([trusted, []]); // the cookie is set before the sign-in continues
     expect(await answered.goOn()).toEqual({ outcome: 'signed_in' });
     const browser = { device: 'd', ipAddress: '192.0.2.1', userAgent: 'agent' };
     expect(did).toEqual([
@@ -532,7 +532,7 @@ describe('a second factor over the API', () => {
     expect(await codeOf(challenges(changes).answer(answer))).toBe('mfa.challenge_invalid');
   });
 
-  test('codes and keys are for an open challenge only', async () => {
+  test('accepts codes and keys for an open challenge only', async () => {
     const { sendEmailCode, webauthnOptions, clientOf, did, asked } = challenges({});
     await sendEmailCode('t', () => 'de');
     expect(did).toEqual([['mail', open, 'de']]);
@@ -561,7 +561,7 @@ describe('the choice of an application', () => {
     expect(selections().read(sealing.seal('{}', 'another purpose'))).toBeNull();
   });
 
-  test('is made once', async () => {
+  test('can be made once', async () => {
     const { begin, read } = selections();
     const selection = read(begin(scope, proved).token);
     const first = selections(now, { spend_sealed_token: [{}] });
@@ -570,7 +570,7 @@ describe('the choice of an application', () => {
     expect(await selections().spend(selection as never)).toBe(false);
   });
 
-  test('is of what the person may enter', async () => {
+  test('is among what the person may enter', async () => {
     const { begin, read } = selections();
     const selection = read(begin(scope, proved).token);
     const entering = selections(now, { identity_may_enter: [{}] });
@@ -583,7 +583,7 @@ describe('the choice of an application', () => {
   });
 });
 
-describe('what the signed-in person has to have proved', () => {
+describe('what a signed-in person has to have proved', () => {
   const subject = { ...scope, identityId: 'ana', sessionId: 's', authenticatedAt: now } as never;
   const standing = {
     amr: ['pwd'],
@@ -604,7 +604,7 @@ describe('what the signed-in person has to have proved', () => {
   };
   const again = 'auth.reauthentication_required';
 
-  test('a recent sign-in is enough, an old one is not', async () => {
+  test('is a recent sign-in, not an old one', async () => {
     const { assertRecent, asked, proofs } = own({});
     expect(await assertRecent(subject)).toEqual(standing);
     expect(asked[0]?.values).toEqual(['acc', 'env', 'ana', 's', 'app']);
@@ -612,27 +612,27 @@ describe('what the signed-in person has to have proved', () => {
     expect(await codeOf(own({}, false).assertRecent(subject))).toBe(again);
   });
 
-  test('where a mailed code is all that they have, they have to have shown one', async () => {
+  test('includes a mailed code, if that is all they have', async () => {
     const code = { hasFactors: true };
     expect(await codeOf(own(code).assertRecent(subject))).toBe(again);
     expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }).assertRecent(subject))).toBeNull();
     expect(await codeOf(own({ ...code, hasStrongFactor: true }).assertRecent(subject))).toBeNull();
-    expect(await codeOf(own({ ...code, isVerified: false }).assertRecent(subject))).toBeNull(); // nobody mails one
+    expect(await codeOf(own({ ...code, isVerified: false }).assertRecent(subject))).toBeNull(); // no code is mailed to an unconfirmed address
     expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }, false).assertRecent(subject))).toBe(again);
   });
 
-  test('an environment for tests changes nothing of who is in production, however recent the sign-in', async () => {
+  test('is not enough in a test environment for a person who is in production, however recent the sign-in', async () => {
     expect(await codeOf(own({ isTestOfProduction: true }).assertRecent(subject))).toBe('identity.in_production');
   });
 
-  test('two factors are asked of who has them', async () => {
+  test('includes two factors, if they have them', async () => {
     const strong = { hasFactors: true, hasStrongFactor: true };
     expect(await codeOf(own(strong).assertStrong(subject))).toBe(again);
     expect(await codeOf(own({ ...strong, acr: 'urn:gatehouse:aal2' }).assertStrong(subject))).toBeNull();
     expect(await codeOf(own({ hasFactors: true }).assertStrong(subject))).toBeNull();
   });
 
-  test('a session that has ended meanwhile has proved noStanding', async () => {
+  test('is nothing in a session that has ended meanwhile', async () => {
     for (const ask of ['assertRecent', 'assertStrong'] as const) {
       expect(await codeOf(own(null)[ask](subject))).toBe('auth.invalid_credentials');
     }

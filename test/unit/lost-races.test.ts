@@ -10,7 +10,7 @@ test.each([
   ['two that wait for each other', '40P01'],
   ['one that would have had to read another state', '40001'],
   ['one that waited for a lock as long as it may', '55P03'],
-])('%s: it may be tried again', (_, code) => {
+])('%s: it may be retried', (_, code) => {
   expect(refused(code)).toMatchObject({ code: 'service.unavailable', options: { retryAfter: 1 } });
 });
 
@@ -19,7 +19,7 @@ test('a parent that was deleted meanwhile is not found', () => {
   expect(refused('23503', 'of_another_fk')).toMatchObject({ code: 'service.unavailable' });
 });
 
-test('an error that is wrong by itself is no lost race', () => {
+test('another error is no lost race', () => {
   expect(refused('22P02')).toBeNull();
   expect(refused('40P01'.toLowerCase())).toBeNull();
   expect(lostRaceOf(new Error('of something else'))).toBeNull();

@@ -2,7 +2,7 @@ import { compiledSchema } from '../../src/domain/hierarchy/metadata-schemas.js';
 import { assertHarmless } from '../../src/domain/hierarchy/patterns.js';
 import { UnusableSchema } from '../../src/domain/hierarchy/unusable-schema.js';
 
-/** JSON Schemas for the metadata of nodes come from tenants, and therefore from whoever wishes the service ill. */
+/** JSON Schemas for the metadata of nodes come from tenants, and therefore possibly from attackers. */
 
 const nested = (depth: number): object => (depth === 0 ? {} : { properties: { a: nested(depth - 1) } });
 const doubling = Object.fromEntries(
@@ -77,7 +77,7 @@ test.each([
   expect(() => assertHarmless(pattern)).toThrow(UnusableSchema);
 });
 
-test('what fits is let through, and what does not is told where and why', () => {
+test('valid metadata is accepted, and invalid metadata gets where and why', () => {
   const schema = compiledSchema({
     type: 'object',
     required: ['tier'],
@@ -96,7 +96,7 @@ test('what fits is let through, and what does not is told where and why', () => 
   expect(schema.check({ tier: 'gold', x: 1 })).toMatchObject({ keyword: 'additionalProperties' });
 });
 
-test('a text longer than a pattern is tried on does not match it', () => {
+test('a text longer than a pattern may be applied to does not match it', () => {
   const schema = compiledSchema({ properties: { a: { type: 'string', pattern: 'x' } } });
   expect(schema.check({ a: 'x'.repeat(1_000) })).toBeNull();
   expect(schema.check({ a: 'x'.repeat(1_001) })).toMatchObject({ keyword: 'pattern' });
@@ -107,8 +107,8 @@ test('the same text is compiled once', () => {
   expect(compiledSchema(JSON.parse(text))).toBe(compiledSchema(JSON.parse(text)));
 });
 
-test('a check that takes too long is ended, and the next ones do not begin', () => {
-  // As bad as a pattern may be: three quantifiers over the same text, from every place of it, many times over.
+test('a check that takes too long is aborted, and the next ones do not begin', () => {
+  // A worst-case pattern: three quantifiers over the same text, from every position, many times over.
   const slow = { type: 'string', pattern: '[a-z0-9]*[a-z]*[0-9a-z]*!' };
   const schema = compiledSchema({ additionalProperties: slow });
   const metadata = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`k${i}`, `${'a'.repeat(999)}`]));

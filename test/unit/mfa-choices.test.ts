@@ -6,11 +6,11 @@ const first = { method: 'sso' as const, amr: [], ssoConnectionId: 'okta', requir
 const enrollable = (allowed: FactorKind[], isVerified: boolean) =>
   choicesAfter(first, { ...noStanding, allowed, isVerified }).enrollable;
 
-test('mailed codes are offered as a factor to who has confirmed the address', () => {
+test('mailed codes are offered as a factor to a person with a confirmed address', () => {
   expect(enrollable(['totp', 'email_otp'], true)).toEqual(['totp', 'email_otp']);
 });
 
-test('to anybody else only where there is no other: no later sign-in would take them', () => {
+test('and to anybody else only without another factor: no later sign-in would accept them', () => {
   expect(enrollable(['totp', 'email_otp'], false)).toEqual(['totp']);
   expect(enrollable(['email_otp'], false)).toEqual(['email_otp']);
 });

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { migrations } from '../../entities/migrations/index.js';
 import { type Rule, split, violationsOf } from '../support/migration-rules.js';
 
-/** Until then there was no release that could have been running; from the next one on the rules hold. */
+/** Before it no release could have been running; from the next one on the rules apply. */
 const firstRelease = 1_763_700_000_085;
 
 /** What breaks a rule all the same, and why nobody notices: `AddedLater1763700000099: { rule: 'reason' }`. */
@@ -16,7 +16,7 @@ const exceptions: Record<string, Partial<Record<Rule, string>>> = {
 
 const numberOf = (name: string) => Number(/\d+$/.exec(name)?.[0]);
 
-test('the release before goes on working on the schema of every migration since the first release', async () => {
+test('the previous release keeps working on the schema of every migration since the first release', async () => {
   const found: string[] = [];
   for (const Migration of migrations.filter(({ name }) => numberOf(name) > firstRelease)) {
     for (const { rule, statement } of await violationsOf(new Migration())) {
@@ -91,7 +91,7 @@ test.each<[string, Rule]>([
   expect(await brokenBy(text)).toEqual([rule]);
 });
 
-test('outside of a transaction each statement can be run once more, where the one before was interrupted', async () => {
+test('outside of a transaction each statement can be repeated after an interruption', async () => {
   const rule: Rule = 'what runs outside of a transaction can be run once more';
   const index = 'create index concurrently accounts_note on accounts (note)';
   expect(await brokenBy(`drop index concurrently if exists accounts_note; ${index}`, false)).toEqual([]);
@@ -106,7 +106,7 @@ test('outside of a transaction each statement can be run once more, where the on
   expect(await brokenBy(`${made}; drop policy if exists p on a; create policy p on a using (true)`, false)).toEqual([]);
 });
 
-test('statements are told apart, also those with semicolons in texts, comments and bodies', () => {
+test('statements are split, also with semicolons in texts, comments and bodies', () => {
   expect(
     split(`select ';' -- a; comment
       ; create function f() returns int language plpgsql as $x$ begin; end; $x$;

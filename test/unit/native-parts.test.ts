@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
 
 /**
- * Whoever installs without install scripts, or without a compiler, has the binaries that the packages bring. That of argon2 0.45 ends
+ * An installation without install scripts or a compiler has the packages' prebuilt binaries. That of argon2 0.45 ends
  * Node 20 by a segmentation fault (docs/decisions/0086).
  */
-test.each(['argon2', 'bcrypt'])('%s loads as it comes, without having been compiled here', async (name) => {
+test.each(['argon2', 'bcrypt'])('%s loads as installed, without having been compiled here', async (name) => {
   const env = { ...process.env, PREBUILDS_ONLY: '1' };
   const script = `console.log(typeof require('${name}').hash)`;
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { cwd: projectRoot, env });

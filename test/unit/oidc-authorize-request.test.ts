@@ -90,7 +90,7 @@ describe('shown on a page, never redirected', () => {
   });
 });
 
-describe('told to the client by a redirect', () => {
+describe('reported to the client by a redirect', () => {
   test.each([
     ['request', 'request_not_supported'],
     ['request_uri', 'request_uri_not_supported'],
@@ -102,7 +102,7 @@ describe('told to the client by a redirect', () => {
 });
 
 describe('accepted', () => {
-  test('what the standard asks to ignore: unknown parameters, even twice, and unknown scopes', () => {
+  test('what the standard says to ignore: unknown parameters, even twice, and unknown scopes', () => {
     const { scope, parameters } = request({
       scope: 'openid email offline_access foo',
       resource: ['a', 'b'],
@@ -118,14 +118,14 @@ describe('accepted', () => {
     expect(request({ scope: undefined }).scope).toEqual([]);
   });
 
-  test('scopes that the client is not registered for are left out as unknown ones are', () => {
+  test('scopes for which the client is not registered are left out like unknown ones', () => {
     const asked = { scope: 'permissions email org openid' };
     expect(request(asked).scope).toEqual(['openid', 'email']);
     expect(request(asked, { ...client, scopes: ['org', 'permissions'] }).scope).toEqual(['org', 'permissions']);
     expect(request(asked, { ...client, scopes: ['profile'] }).scope).toEqual([]);
   });
 
-  test('hints and wishes of OpenID Connect', () => {
+  test('hints and preferences of OpenID Connect', () => {
     const wishes = { display: 'popup', acr_values: 'x', claims: '{}', claims_locales: 'de', ui_locales: 'de en' };
     const { parameters, loginHint, maxAge } = request({ ...wishes, login_hint: 'ana@example.com', max_age: '0' });
     expect(parameters).toMatchObject(wishes);
@@ -163,20 +163,20 @@ describe('accepted', () => {
     expect(refusal({ code_challenge: undefined }, confidential)?.[1]).toBe('code_challenge is missing');
   });
 
-  test('what is as long as it may be', () => {
+  test('values of the maximum length', () => {
     const long = { state: 'a'.repeat(8192), id_token_hint: 'b'.repeat(12_288), claims: 'c'.repeat(8192) };
     expect(request(long)).toMatchObject({ state: long.state, idTokenHint: long.id_token_hint });
     expect(request(long).parameters).toMatchObject(long);
   });
 
-  test('a state that goes back in a header, however it is written there', () => {
+  test('a state that returns in a header, in whatever encoding', () => {
     const most = '\u4e2d'.repeat(910); // nine bytes each
     expect(request({ state: most }).state).toBe(most);
     expect(refusal({ state: `${most}\u4e2d` })?.[1]).toBe('state is longer than 8192 bytes in a URL');
     expect(refusal({ state: '%'.repeat(2731) })?.[1]).toBe('state is longer than 8192 bytes in a URL');
   });
 
-  test('the rest of what a request says, and null for what it does not', () => {
+  test('the rest of a request, with null for what is absent', () => {
     const { nonce, idTokenHint, organization } = request({ nonce: 'n', id_token_hint: 'h', organization: 'acme' });
     expect([nonce, idTokenHint, organization]).toEqual(['n', 'h', 'acme']);
     const silent = request({ state: undefined });
@@ -205,7 +205,7 @@ describe('accepted', () => {
     expect(request({ prompt: ' none ' }).prompt.none).toBe(true);
   });
 
-  test('what is no form at all has no parameters; the first of several inputs counts', () => {
+  test('an input that is no form has no parameters; the first of several inputs counts', () => {
     for (const input of [undefined, null, 'client_id=app', 7, ['a']]) {
       expect(readParameters(input)).toEqual({ values: new Map(), malformed: [] });
     }

@@ -130,7 +130,7 @@ describe('what is registered of a client', () => {
     expect(await usability(p256, { ...rsa, ...one }, { ...jwkOf(rsaOf(2048)), ...other })).toBe('jwks ambiguous');
   });
 
-  test('keys may be on this very machine, for development', async () => {
+  test('keys may be on this machine, for development', async () => {
     expect(await of({ ...byKey, jwksUri: 'http://localhost:4000/jwks.json' })).toBeNull();
   });
 
@@ -197,7 +197,7 @@ describe('a hint of whom a request is about', () => {
     ).toBe(unreadable);
   });
 
-  test('what is not signed by us is none, and a fault stays a fault', async () => {
+  test('a token that is not signed by us is none, and an error stays an error', async () => {
     const failing = (error: Error) =>
       keysThat(() => {
         throw error;
@@ -213,7 +213,7 @@ describe('a sign-out', () => {
   const keys = { verify: async () => ({ sub: 'ana', aud: 'app', sid: 's' }) } as never;
   const parse = (parameters: object) => parseLogoutRequest(readParameters(parameters), { clients, keys });
 
-  test('what it says is read, and what is not known is left out', async () => {
+  test('parameters are read, and unknown ones are left out', async () => {
     const known = { id_token_hint: 't', post_logout_redirect_uri: 'https://app.example/bye', state: 'x' };
     expect(await parse({ ...known, other: 'y' })).toEqual({
       client,
@@ -247,7 +247,7 @@ describe('a sign-out', () => {
     expect(await refusalOf(() => parse(parameters))).toMatch(refusal),
   );
 
-  test('what is as long as it may be is read', async () => {
+  test('values of the maximum length are read', async () => {
     expect((await parse({ state: 'x'.repeat(8192), other: 'x'.repeat(9000) })).state).toHaveLength(8192);
     const hint = { id_token_hint: 'x'.repeat(12_288) };
     expect((await parse(hint)).parameters).toEqual(hint);
@@ -298,7 +298,7 @@ describe('the way to a page of the own account', () => {
     expect(refusal).toBe('invalid_request: destination is unknown');
   });
 
-  test("a client's own request is not one, whatever it names so", () => {
+  test("a client's own request is not one, whatever names it uses", () => {
     expect(parse({ client_id: 'app' })).toBeNull();
     expect(parse({ destination: 'account', redirect_uri: 'https://app.example/cb' })).toBeNull();
     expect(parse({ destination: 'account', response_type: 'code' })).toBeNull();
@@ -313,14 +313,14 @@ describe('the way to a page of the own account', () => {
     expect(refusal).toMatch(`${name} must be sent once`);
   });
 
-  test('what OpenID Connect refuses by a redirect is refused here too', () => {
+  test('requests that OpenID Connect refuses by a redirect are refused here too', () => {
     expect(parse({ destination: 'account', request: 'x' })).toMatchObject({
       redirected: { error: 'request_not_supported' },
     });
   });
 });
 
-describe('how a client proves itself', () => {
+describe('how a client authenticates', () => {
   const registered: Partial<Record<string, Partial<Client>>> = {
     basic: { tokenEndpointAuthMethod: 'client_secret_basic', secretHash: hashSecret('s+cret:%') },
     post: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: hashSecret('s') },

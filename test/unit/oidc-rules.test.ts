@@ -52,7 +52,7 @@ describe('redirect URIs', () => {
     ['http://127.0.0.1/cb/more', false],
   ])('%s: %s', (uri, good) => expect(isRegistered(uri, registered)).toBe(good));
 
-  test('a loopback address without a path is one too, and no beginning of another', () => {
+  test('a loopback address without a path may be registered too, and matches no longer one', () => {
     expect(isRegistered('http://127.0.0.1:5123', ['http://127.0.0.1'])).toBe(true);
     expect(isRegistered('http://127.0.0.1.evil.example', ['http://127.0.0.1'])).toBe(false);
     expect(isRegistered('http://127.0.0.1:5123@evil.example', ['http://127.0.0.1'])).toBe(false);
@@ -105,7 +105,7 @@ describe('claims', () => {
   };
   const issuing = { baseUrl: 'https://id.example', at, client, granted, scope: ['openid'] };
 
-  test('each scope gives its own, and what is unknown is left out', () => {
+  test('each scope has its own, and unknown ones are left out', () => {
     expect(profileClaims(subject, ['openid'])).toEqual({});
     expect(profileClaims(subject, ['profile'])).toEqual({ name: 'Ana', given_name: 'Ana', updated_at: 1772366400 });
     expect(profileClaims(subject, ['email'])).toEqual({ email: 'a@b.c', email_verified: false });
@@ -113,7 +113,7 @@ describe('claims', () => {
     expect(profileClaims(nameless, ['profile'])).toEqual({ updated_at: 1772366400 });
   });
 
-  test('an access token is for the service, an ID token for the client, and neither makes claims up', () => {
+  test('an access token is for the service, an ID token for the client, and neither invents claims', () => {
     expect(accessTokenClaims(issuing, 'j')).toMatchObject({
       aud: 'https://id.example',
       client_id: 'app',
@@ -129,7 +129,7 @@ describe('claims', () => {
     );
   });
 
-  test('what is known is told where it was asked for: nonce, organization, permissions, confirmed addresses', () => {
+  test('known data is in the token that asks for it: nonce, organization, permissions, confirmed addresses', () => {
     expect(idTokenClaims(issuing, 'token', 'n').nonce).toBe('n');
     expect(idTokenClaims(issuing, 'token', null)).not.toHaveProperty('organization_id');
     expect(idTokenClaims(issuing, 'token', null)).not.toHaveProperty('organizations');
@@ -171,7 +171,7 @@ describe('claims', () => {
   });
 });
 
-describe('what a request needs', () => {
+describe('what a request requires', () => {
   const now = new Date('2026-03-01T12:00:00Z');
   const session = {
     id: 's',
@@ -195,7 +195,7 @@ describe('what a request needs', () => {
   const step = (changes: object = {}, situation: object = {}) =>
     nextStep(request(changes), { session, hintedSubject: null, chosen: false, asksAlways: false, now, ...situation });
 
-  /** Somebody who came a minute ago from a provider that had asked them before. */
+  /** A person who came a minute ago from a provider that had authenticated them earlier. */
   const byProvider = (minutes: number) => ({
     authTime: new Date(now.getTime() - minutes * 60_000),
     ssoSessionId: 'session',
@@ -218,7 +218,7 @@ describe('what a request needs', () => {
     ['one that it had taken an hour before', { login: true }, byProvider(60), null, false],
     ['one of which it does not say when', { login: true }, { authTime: new Date(0) }, null, true],
     ['such a one for an age', { maxAge: 7200 }, { authTime: new Date(0) }, null, false],
-  ])('consent is asked in %s', (_name, changes, of, hintedSubject, suits) => {
+  ])('consent is asked for in %s', (_name, changes, of, hintedSubject, suits) => {
     expect(suitsConsent(request(changes), { session: { ...session, ...of }, hintedSubject, now })).toBe(suits);
   });
 
@@ -252,7 +252,7 @@ describe('what a request needs', () => {
   ])('%s', (_name, changes, situation, expected) => expect(step(changes, situation)).toBe(expected));
 });
 
-test('discovery says what the specification lists', () => {
+test('discovery has what the specification lists', () => {
   const confidential = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
   const algorithms = ['RS256', 'PS256', 'ES256'];
   expect(discoveryDocument('https://id.example')).toEqual({
@@ -309,7 +309,7 @@ describe('addresses that may be called for a tenant', () => {
     ],
     ...['fd00:ec2::254', '2001::1', 'not an address'],
   ])('%s is not one', (address) => expect(isCallable(address)).toBe(false));
-  test('but what an operator allows is', () => {
+  test('but an address that an operator allows is one', () => {
     expect(isCallable('127.0.0.5', loopback)).toBe(true);
     expect(isCallable('::ffff:127.0.0.1', loopback)).toBe(true);
     expect(isCallable('10.0.0.1', loopback)).toBe(false);

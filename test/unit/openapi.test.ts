@@ -31,7 +31,7 @@ const jsonOperations = () =>
     return [{ path, method, operation, responses }];
   });
 
-/** What is wrong with the examples of a body or an answer; that it has none, too. */
+/** Returns what is wrong with the examples of a body or an answer; a missing example is wrong, too. */
 function complaintsAbout(name: string, { schema, example, examples }: MediaType): string[] {
   const values = examples
     ? Object.values(examples).map((one) => (resolved(document, one as object) as { value: unknown }).value)
@@ -47,7 +47,7 @@ test('the document is valid OpenAPI 3.0', async () => {
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
 });
 
-test('what `q` searches is said of each list that takes it, with the parameter', () => {
+test('each list with `q` documents what it searches', () => {
   const silent = [...operationsOf(document)].filter(({ operation: { parameters = [] } }) => {
     const q = parameters.map((one) => resolved(document, one) as { name: string; description?: string });
     return q.some((one) => one.name === 'q' && one.description === 'Substring filter.');
@@ -55,24 +55,24 @@ test('what `q` searches is said of each list that takes it, with the parameter',
   expect(silent.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });
 
-test('no name and no status is what generators of clients make code from that does not compile', () => {
+test('no name or status makes client generators write code that does not compile', () => {
   const names = Object.keys(document.components.schemas ?? {});
   const results = [...operationsOf(document)].map(({ operation: { operationId } }) =>
     `${operationId}Result`.toLowerCase(),
   );
-  // orval has a type for what each operation results in.
+  // orval generates a type for each operation's result.
   expect(names.filter((name) => results.includes(name.toLowerCase()))).toEqual([]);
   const statuses = [...operationsOf(document)].flatMap(({ operation }) => Object.keys(operation.responses));
   expect(statuses.filter((status) => !/^[1-5]\d\d$/.test(status))).toEqual([]);
 });
 
-test('references lead to what has a name: generators of clients follow no others', () => {
+test('references lead to named components: client generators follow no others', () => {
   const references = JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g) ?? [];
   expect(references.length).toBeGreaterThan(0);
   expect(references.filter((one) => !/^#\/components\/\w+\/[\w.-]+$/.test(one))).toEqual([]);
 });
 
-test('whatever is answered and has an id has a name, so that the types of clients are of resources and not of operations', () => {
+test('every answer with an id has a name, so that the clients’ types are of resources and not of operations', () => {
   const part = (schema: object | undefined): Schema | undefined => schema && (resolved(document, schema) as Schema);
   const inline = [...operationsOf(document)].flatMap(({ operation }) =>
     answersOf(operation).flatMap(({ name, status, media }) => {
@@ -84,7 +84,7 @@ test('whatever is answered and has an id has a name, so that the types of client
   expect(inline).toEqual([]);
 });
 
-test('a schema with the title of another one is the same', () => {
+test('schemas with the same title are the same', () => {
   const texts = new Map<string, Set<string>>();
   const gather = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
@@ -98,9 +98,9 @@ test('a schema with the title of another one is the same', () => {
   expect(texts.size).toBeGreaterThan(50);
 });
 
-test('generators of clients find nothing that they trip over', () => {
+test('client generators find nothing that trips them', () => {
   const schemas = document.components.schemas ?? {};
-  // Go has a function NewX for each X.
+  // Go generates a function NewX for each X.
   expect(Object.keys(schemas).filter((name) => `New${name}` in schemas)).toEqual([]);
   const withoutMembers: string[] = [];
   const gather = (value: unknown, path: string): void => {
@@ -113,12 +113,12 @@ test('generators of clients find nothing that they trip over', () => {
   expect(withoutMembers).toEqual([]);
 });
 
-test('the tree of nodes is made of trees, and says so', () => {
+test('the tree of nodes consists of trees, and says so', () => {
   const tree = document.components.schemas?.NodeTree as Schema | undefined;
   expect(tree?.properties?.children?.items).toEqual({ $ref: '#/components/schemas/NodeTree' });
 });
 
-test('every operation has an id of its own, and a group that is described', () => {
+test('every operation has a unique id, and a group with a description', () => {
   const operations = [...operationsOf(document)].map(({ operation }) => operation);
   const ids = operations.map(({ operationId }) => operationId);
   expect(ids.filter((id, i) => !id || ids.indexOf(id) !== i)).toEqual([]);
@@ -126,7 +126,7 @@ test('every operation has an id of its own, and a group that is described', () =
   expect((document.tags ?? []).map(({ name }) => name).filter((name) => !tags[name])).toEqual([]);
 });
 
-test('every operation says in a line what it does, and in a sentence what to know of it', () => {
+test('every operation has a line with what it does, and a sentence with what to know', () => {
   const unexplained = [...operationsOf(document)].flatMap(({ path, method, operation }) => {
     const { summary = '', description = '' } = operation as { summary?: string; description?: string };
     const isLine = summary !== '' && !/[\n.]$/.test(summary);
@@ -135,7 +135,7 @@ test('every operation says in a line what it does, and in a sentence what to kno
   expect(unexplained).toEqual([]);
 });
 
-test('every body and every answer of a JSON surface has an example that is as its schema says', () => {
+test('every body and every answer of a JSON surface has an example that fits its schema', () => {
   const complaints = jsonOperations().flatMap(({ operation, responses }) => {
     const { operationId, requestBody } = operation;
     const asked = Object.entries(requestBody?.content ?? {}).filter(([type]) => type === json);
@@ -159,12 +159,12 @@ const answersOf = ({ operationId, responses }: DocumentedOperation) =>
     })),
   );
 
-test('every answer in JSON has a schema that says what is in it', () => {
+test('every answer in JSON has a schema of its content', () => {
   const saysNothing = (schema: object): boolean => {
     const { type, anyOf, properties = {}, additionalProperties } = resolved(document, schema) as Schema;
     if (anyOf) return anyOf.some(saysNothing);
     if (type !== 'object') return type === undefined;
-    // Where nothing may be in it, that says it.
+    // An empty object is a schema that says so.
     return Object.keys(properties).length === 0 && (additionalProperties ?? true) === true;
   };
   const silent = [...operationsOf(document)].flatMap(({ operation }) =>
@@ -173,7 +173,7 @@ test('every answer in JSON has a schema that says what is in it', () => {
   expect(silent).toEqual([]);
 });
 
-test('every page says what scripts get in its place, by schemas and not in words', () => {
+test('every page documents what scripts get in its place, by schemas and not in words', () => {
   const pages = [...operationsOf(document)].filter(({ operation: { tags } }) => tags?.includes('Hosted login'));
   expect(pages.length).toBeGreaterThan(50);
   const missing = pages.flatMap(({ operation }) => {
@@ -190,7 +190,7 @@ test('every page says what scripts get in its place, by schemas and not in words
   expect(inWords.map(({ operation }) => operation.operationId)).toEqual([]);
 });
 
-test('what pages and OAuth endpoints answer in JSON has an example that is as its schema says', () => {
+test('JSON answers of pages and OAuth endpoints have examples that fit their schemas', () => {
   const complaints = [...operationsOf(document)].flatMap(({ path, operation }) =>
     isJsonSurface(path)
       ? []
@@ -209,7 +209,7 @@ test('every 401 has a challenge (RFC 9110 §15.5.2)', () => {
   expect(refusals.filter(({ headers }) => !headers?.['WWW-Authenticate']).map((one) => one.operationId)).toEqual([]);
 });
 
-test('every parameter has an example that is as its schema says', () => {
+test('every parameter has an example that fits its schema', () => {
   const complaints = jsonOperations().flatMap(({ operation }) =>
     (operation.parameters ?? []).flatMap((one) => {
       const { name, schema, example } = resolved(document, one) as { name: string; schema: object; example: unknown };
@@ -220,7 +220,7 @@ test('every parameter has an example that is as its schema says', () => {
   expect(complaints).toEqual([]);
 });
 
-test('every refusal names its codes', () => {
+test('every refusal lists its codes', () => {
   const nameless = jsonOperations().flatMap(({ operation, responses }) =>
     responses.flatMap(([status, response]) => {
       const isPage = response.content?.[json] === undefined;
@@ -231,7 +231,7 @@ test('every refusal names its codes', () => {
   expect(nameless).toEqual([]);
 });
 
-test('what is refused before an operation is reached is documented of every one, in the form in which it answers', () => {
+test('refusals before an operation is reached are documented for every operation, in the form in which it answers', () => {
   const missing = [...operationsOf(document)].flatMap(({ path, method, operation: { operationId, responses } }) => {
     if (path.startsWith('/.well-known/')) return [];
     const statuses = method === 'get' ? ['429', '503'] : ['413', '415', '429', '503'];
@@ -247,7 +247,7 @@ test('what is refused before an operation is reached is documented of every one,
   expect(typesOf('/scim/v2/Users', '503')).toEqual(['application/scim+json']);
 });
 
-test('refusals that are the same nearly everywhere have one place, as the APIs answer them', () => {
+test('refusals that are the same nearly everywhere are defined once, as the APIs answer them', () => {
   const api = jsonOperations().filter(({ path }) => path.startsWith('/api/v1/'));
   const inPlace = api.flatMap(({ operation: { operationId, responses } }) =>
     ['401', '413', '415', '429', '503']
@@ -257,7 +257,7 @@ test('refusals that are the same nearly everywhere have one place, as the APIs a
   expect(inPlace).toEqual([]);
 });
 
-test('every operation says who may call it', () => {
+test('every operation documents who may call it', () => {
   const missing = jsonOperations().flatMap(({ path, operation }) => {
     if (!operation.security) return [`${operation.operationId}: security`];
     const extension = path.startsWith('/portal/') ? 'x-capability' : 'x-permission';
@@ -266,7 +266,7 @@ test('every operation says who may call it', () => {
   expect(missing).toEqual([]);
 });
 
-test('every operation that may write says which events it records', () => {
+test('every operation that may write documents the events that it records', () => {
   const missing = [...operationsOf(document)].flatMap(({ method, operation }) => {
     const events = operation['x-events'] as string[] | undefined;
     if (!events) return method === 'get' ? [] : [`${operation.operationId} names none`];
@@ -275,7 +275,7 @@ test('every operation that may write says which events it records', () => {
   expect(missing).toEqual([]);
 });
 
-test('operations that need the version as read say so', () => {
+test('operations that require the version that was read say so', () => {
   const updateNode = document.paths['/api/v1/nodes/{id}']?.patch;
   const [, , ifMatch] = updateNode?.parameters ?? [];
   expect(ifMatch && isReference(ifMatch) ? resolved(document, ifMatch) : null).toMatchObject({

@@ -10,12 +10,12 @@ beforeAll(async () => {
 
 test('every operation that is served is in the list of operations', () => {
   const list = operationsList(document).toLowerCase();
-  // The surfaces that share declarations put their name before the declaration's.
+  // Surfaces that share declarations prefix their name to the declaration's.
   const isListed = (id: string) => list.includes(`| \`${id.toLowerCase()}\` |`);
   const ids = [...operationsOf(document)].map(({ operation }) => operation.operationId);
   expect(ids.filter((id) => !isListed(id) && !isListed(id.replace(/^(portal|authzen)/, '')))).toEqual([]);
 });
 
-test('docs/operations-list.md says what the declarations say: `UPDATE_DOCS=1` and this test write it', async () => {
+test('docs/operations-list.md is what the declarations generate: `UPDATE_DOCS=1` and this test write it', async () => {
   await expectGenerated('docs/operations-list.md', 'operations', operationsList(document));
 });

@@ -13,7 +13,7 @@ test.each([
   ...['INVALID_PURPOSE', 'INVALID_CA', 'HOSTNAME_MISMATCH', 'CRL_HAS_EXPIRED', 'UNSPECIFIED'],
 ])('%s: PostgreSQL cannot serve for now', (code) => expect(isOutage(coded(code))).toBe(true));
 
-test.each(['3D000', '55000', '42501'])('%s at a connection is away, in a statement it is not', (code) => {
+test.each(['3D000', '55000', '42501'])('%s on connecting is an outage, in a statement it is not', (code) => {
   expect(isOutage(Object.assign(coded(code), { severity: 'FATAL' }))).toBe(true);
   expect(isOutage(Object.assign(coded(code), { severity: 'ERROR' }))).toBe(false);
 });
@@ -37,7 +37,7 @@ test.each(['23505', '22P02', '42P01', 'ERR_INVALID_ARG_TYPE', ''])('%s is no out
   expect(isOutage(coded(code))).toBe(false),
 );
 
-/** Whether a request thinks, after such an end of a commit, that it may have happened all the same. */
+/** Returns whether a request considers a commit's outcome unknown after this error. */
 async function isUnknownAfter(error: object): Promise<boolean> {
   const outcome = { isUnknown: false };
   const commit = () => noticingLoss(() => Promise.reject(Object.assign(new Error('no'), error)));
@@ -47,7 +47,7 @@ async function isUnknownAfter(error: object): Promise<boolean> {
 
 test.each([
   { code: 'ECONNRESET' },
-  { code: '08P01', severity: 'FATAL' }, // a PgBouncer's: its connection to PostgreSQL broke
+  { code: '08P01', severity: 'FATAL' }, // from PgBouncer: its connection to PostgreSQL broke
   { code: '57P02', severity: 'FATAL' },
   { code: 'ETIMEDOUT', syscall: 'read' },
   { code: 'EPROTO', syscall: 'write' },
@@ -62,4 +62,4 @@ test.each([
   { code: 'ETIMEDOUT', syscall: 'connect' },
   { code: 'ECONNREFUSED', syscall: 'connect' },
   { message: 'Connection terminated due to connection timeout' },
-])('after %j it has not', async (error) => expect(await isUnknownAfter(error)).toBe(false));
+])('after %j a commit has not happened', async (error) => expect(await isUnknownAfter(error)).toBe(false));

@@ -76,7 +76,7 @@ describe('what is not called', () => {
     '::ffff:169.254.169.254',
     'fd00:ec2::254',
     '2002:a00:1::',
-  ])('a name of %s, also where a public address is among its addresses', async (address) => {
+  ])('a name of %s, also if a public address is among its addresses', async (address) => {
     const outbound = createOutbound({ resolveName: isAt('93.184.216.34', address) });
     await expect(outbound.post('https://hooks.example.com/', message)).rejects.toMatchObject({ reason: 'address' });
   });
@@ -109,7 +109,7 @@ describe('what is not called', () => {
     expect(await allowed.post(`http://[::ffff:127.0.0.1]:${port}/`, message)).toMatchObject({ status: 200 });
   });
 
-  test('where a redirect leads to', async () => {
+  test('the target of a redirect', async () => {
     const secret = await receiver((_, response) => response.end('secret'));
     const location = `http://127.0.0.1:${secret.port}/`;
     for (const status of [301, 302, 303, 307, 308]) {
@@ -119,7 +119,7 @@ describe('what is not called', () => {
     expect(secret.requests).toEqual([]);
   });
 
-  test('what a name has become since it was checked', async () => {
+  test('an address that a name has got since it was checked', async () => {
     const first = await receiver((_, response) => response.end(), '127.0.0.5');
     const inner = await receiver((_, response) => response.end('secret'), '127.0.0.1', first.port);
     const names = await startDnsServer();
@@ -128,7 +128,7 @@ describe('what is not called', () => {
     names.set('rebinding.example.com', { absent: 'nodata' });
     names.set('rebinding.example.com', () => ({ a: [asked++ === 0 ? '127.0.0.5' : '127.0.0.1'] }), 'A');
     const resolveName = createResolveName({ servers: parseServers(names.address) });
-    // The one that is allowed takes the place of a public address.
+    // The allowed address stands in for a public one.
     const outbound = createOutbound({ allowedNetworks: ['127.0.0.5/32'], resolveName });
     const url = `http://rebinding.example.com:${first.port}/`;
     expect(await outbound.post(url, message)).toMatchObject({ status: 200 });
@@ -147,7 +147,7 @@ describe('a name that is an alias of nothing', () => {
   test.each([
     ['of another name that has no address', 'gone.example.com'],
     ['of itself', 'dangling.example.com'],
-  ])('%s is not resolved, and ends nobody', async (_, alias) => {
+  ])('%s is not resolved, and crashes nothing', async (_, alias) => {
     const names = await startDnsServer();
     closing.push(names.stop);
     names.set('dangling.example.com', { cname: alias });
@@ -156,7 +156,7 @@ describe('a name that is an alias of nothing', () => {
     await expect(outbound.get(url)).rejects.toMatchObject(unresolved);
   });
 
-  test('nor is one of which whoever looks it up finds nothing, without a word', async () => {
+  test('a name whose lookup finds nothing is not resolved either', async () => {
     const outbound = createOutbound({ resolveName: async () => [] });
     await expect(outbound.post(url, message)).rejects.toMatchObject(unresolved);
     const silent = createOutbound({ resolveName: () => Promise.reject(undefined) });
@@ -164,7 +164,7 @@ describe('a name that is an alias of nothing', () => {
   });
 });
 
-describe('where an operator lists hosts', () => {
+describe('an operator’s list of hosts', () => {
   const listed = (text: string, url: string) => isListed(new URL(url).hostname, parseHosts(text));
 
   test.each([
@@ -193,7 +193,7 @@ describe('where an operator lists hosts', () => {
     ...['example.com:443', 'example.com:8443', 'ana@example.com', 'a b', '300.1.1.1', ',', 'a.example,,b.example'],
   ])('%s is no list of hosts', (text) => expect(() => parseHosts(text)).toThrow('must be hosts'));
 
-  test('nobody else is asked or called, however public, and those only where their address may be', async () => {
+  test('prevents queries and calls to others, however public, and allows the listed ones only at allowed addresses', async () => {
     const here = await receiver((_, response) => response.writeHead(204).end());
     let lookups = 0;
     const resolveName = async () => {
@@ -219,7 +219,7 @@ describe('where an operator lists hosts', () => {
 });
 
 describe('a POST', () => {
-  test('arrives byte by byte as it was given, on a connection of its own', async () => {
+  test('arrives byte by byte as it was given, on its own connection', async () => {
     const { port, requests } = await receiver((_, response) => response.writeHead(204).end());
     await open.post(`http://127.0.0.1:${port}/hooks?a=1`, message);
     await open.post(`http://localhost:${port}/hooks?a=1`, message);
@@ -227,13 +227,13 @@ describe('a POST', () => {
     expect(requests).toEqual([arrived, arrived]);
   });
 
-  test('tells status and Retry-After, and nothing of what an address says that is not public', async () => {
+  test('returns status and Retry-After, and nothing of what a non-public address answers', async () => {
     const { port } = await receiver((_, response) => response.writeHead(503, { 'retry-after': '120' }).end('secret'));
     const answer = await open.post(`http://127.0.0.1:${port}/`, message);
     expect(answer).toEqual({ status: 503, retryAfter: '120', excerpt: null });
   });
 
-  test('tells nothing of what a name says of whose addresses one is public, and another only opened by an operator', async () => {
+  test('returns nothing of an answer from a name with one public address, and another opened only by an operator', async () => {
     const { port } = await receiver((_, response) => response.end('secret'));
     const guard = createGuard({
       allowedNetworks: loopback,
@@ -255,13 +255,13 @@ describe('a POST', () => {
     expect(await impatient(`http://127.0.0.1:${port}/`, {}, () => true)).toMatchObject({ status: 400, excerpt });
   });
 
-  test('has its status also where the rest of the answer never comes', async () => {
+  test('has its status also if the rest of the answer never arrives', async () => {
     const { port } = await receiver((_, response) => response.writeHead(200).write('beg'));
     const answer = await impatient(`http://127.0.0.1:${port}/`, { excerptWithinMs: 500 }, () => true);
     expect(answer).toEqual({ status: 200, retryAfter: null, excerpt: 'beg' });
   });
 
-  test('ends when its time is over, however the receiver draws it out', async () => {
+  test('ends at its time limit, however slowly the receiver answers', async () => {
     const silent = createTcpServer((socket) => socket.on('error', () => {}));
     const dripping = createTcpServer((socket) => {
       socket.on('error', () => {});
@@ -279,7 +279,7 @@ describe('a POST', () => {
     }
   });
 
-  test('of which the name server says nothing ends with its time, too', async () => {
+  test('ends at its time limit too, if the name server does not answer', async () => {
     const guard = createGuard({ allowedNetworks: [], resolveName: () => new Promise(() => {}) });
     const limits = { answerWithinMs: 200, excerptWithinMs: 200 };
     await expect(post(guard, 'https://a.example.com/', message, limits)).rejects.toMatchObject({ reason: 'timeout' });
@@ -300,7 +300,7 @@ describe('a POST', () => {
     },
   );
 
-  test('says in a word why there was no answer', async () => {
+  test('gives a word as the reason for no answer', async () => {
     await expect(open.post('http://127.0.0.1:1/', message)).rejects.toMatchObject({ reason: 'refused' });
     const rude = createTcpServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));

@@ -6,7 +6,7 @@ function busyFor(ms: number): string {
   return 'done';
 }
 
-test('much work is done in pieces, and everybody else has their turn in between', async () => {
+test('large work is done in pieces, and other work has its turn in between', async () => {
   const pacing = createPacing(5);
   let turns = 0;
   const other = () => {
@@ -19,7 +19,7 @@ test('much work is done in pieces, and everybody else has their turn in between'
   expect(pacing.spent()).toBeGreaterThanOrEqual(30);
 });
 
-test('work that takes no time does not pause', async () => {
+test('quick work does not pause', async () => {
   const pacing = createPacing(60_000);
   let turns = 0;
   setImmediate(() => turns++);
@@ -27,7 +27,7 @@ test('work that takes no time does not pause', async () => {
   expect(turns).toBe(0);
 });
 
-test('a piece that fails fails for whoever asked for it', async () => {
+test('a piece that fails fails for its caller', async () => {
   const pacing = createPacing();
   await expect(
     pacing.piece(() => {

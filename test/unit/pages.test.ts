@@ -20,7 +20,7 @@ const folder = join(projectRoot, 'templates/pages');
 const nonce = 'bm9uY2U';
 const requestId = '0192f2a0-3c1d-7b8e-9d53-0f3f6a1f8c11';
 
-/** Every page, with one value wherever a text may come from outside. */
+/** Returns every page, with one value wherever a text may come from outside. */
 const everyPage = (value: string): Pages => ({
   'sign-in': {
     action: '/oauth/authorize',
@@ -385,7 +385,7 @@ const names = Object.keys(everyPage('')) as (keyof Pages)[];
 const signIn = everyPage('ana@example.com')['sign-in'];
 const acme: Branding = { name: 'Acme', logo_url: null, primary_color: '#0a2540', support_email: 'help@acme.example' };
 
-/** As large as the one of a real person's app. */
+/** As large as that of a real person's app. */
 let picture = '';
 beforeAll(async () => {
   const uri = `otpauth://totp/Acme:ana.maria.musterfrau@example.com?issuer=Acme&secret=${'JBSWY3DP'.repeat(4)}`;
@@ -411,7 +411,7 @@ describe.each(locales)('in %s', (locale) => {
         },
         everyPage(value)[name],
       );
-    // Tags and the names of their attributes, with whatever stands in quotes left out.
+    // Tags and their attributes' names, without anything in quotes.
     const structure = (html: string) => html.replace(/"[^"]*"/g, '""').match(/<[^>]*>/g);
     for (const branded of [true, false]) {
       const html = page('"><script>alert(1)</script>\'&', branded);
@@ -421,7 +421,7 @@ describe.each(locales)('in %s', (locale) => {
     }
   });
 
-  test('a name cannot turn the reading direction of the words that follow it, and a parameter stays as it came', () => {
+  test('a name cannot reverse the words after it, and a parameter stays as it came', () => {
     const turning = 'Bank\u202eknab \u2066live';
     const html = renderPage(
       'consent',
@@ -440,7 +440,7 @@ describe.each(locales)('in %s', (locale) => {
     const values = { ...everyPage('ana@example.com')[name] };
     if ('qrSvg' in values) values.qrSvg = picture;
     const html = renderPage(name, { locale, nonce, branding: acme, scripts: ['webauthn'] }, values);
-    expect(gzipSync(html).length).toBeLessThan(9_000); // the aim is 30 kB; that of a picture is the heaviest
+    expect(gzipSync(html).length).toBeLessThan(9_000); // the aim is 30 kB; the page with a picture is the largest
     expect(html).not.toMatch(/<link (?!rel="icon" href="(?:data:|https:\/\/cdn\.example\.com))|<iframe|@import|url\(/);
   });
 
@@ -452,7 +452,7 @@ describe.each(locales)('in %s', (locale) => {
     const labelled = new Set([...html.matchAll(/<label[^>]* for="([^"]+)"/g)].map(([, id]) => id));
     const inLabels = html.replace(/<label[^>]*>.*?<\/label>/gs, '');
     for (const [field] of inLabels.matchAll(/<(?:input|select|textarea)\b[^>]*>/g)) {
-      if (/ hidden[ >]|type="hidden"/.test(field)) continue; // such as the username that password managers look for
+      if (/ hidden[ >]|type="hidden"/.test(field)) continue; // such as the username for password managers
       expect(labelled).toContain(/ id="([^"]+)"/.exec(field)?.[1]);
     }
     const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
@@ -485,7 +485,7 @@ test('an unknown text or a missing value throws', () => {
 });
 
 describe('sign-in', () => {
-  test('replays the OAuth parameters and asks password managers for the right fields', () => {
+  test('repeats the OAuth parameters and asks password managers for the right fields', () => {
     const html = render('sign-in', { ...signIn, params: { client_id: 'portal', state: 'a b' } });
     expect(html).toContain('<input type="hidden" name="client_id" value="portal">');
     expect(html).toContain('<input type="hidden" name="state" value="a b">');
@@ -494,20 +494,20 @@ describe('sign-in', () => {
     expect(html).toMatch(/name="password" type="password" autocomplete="current-password"/);
   });
 
-  test('starts at the first field that is empty', () => {
+  test('focuses the first empty field', () => {
     expect(render('sign-in', { ...signIn, email: '' })).toMatch(/id="email"[^>]* autofocus>/);
     expect(render('sign-in', { ...signIn, email: '' })).not.toMatch(/id="password"[^>]* autofocus>/);
     const known = { ...signIn, resendTicket: null };
     expect(render('sign-in', known)).toMatch(/id="password"[^>]* autofocus>/);
   });
 
-  test('blames no field where the address is to be confirmed, and starts at the button that sends the link', () => {
+  test('marks no field as wrong if the address has to be confirmed, and focuses the button that sends the link', () => {
     const html = render('sign-in', { ...signIn, error: 'sign_in.error.unverified', resendTicket: 'ticket' });
     expect(html).not.toContain('aria-invalid="true"');
     expect(html.match(/<[^>]* autofocus>/g)).toEqual([expect.stringMatching(/^<button/)]);
   });
 
-  test('announces an error and ties it to the fields; a notice blames none', () => {
+  test('announces an error and links it to the fields; a notice marks none', () => {
     const wrong = render('sign-in', { ...signIn, resendTicket: null });
     expect(wrong).toMatch(/id="message" role="alert"/);
     expect(wrong.match(/aria-invalid="true" aria-describedby="message"/g)).toHaveLength(2);
@@ -544,7 +544,7 @@ describe('what was refused', () => {
     expect(namesOf(' autofocus')).toEqual(focused);
     const isAbout = fields.filter((field) => /aria-describedby="message/.test(field)).length;
     expect(isAbout).toBe(marked.length);
-    // What a password has to be is still said of it.
+    // The password's rule is still linked to it.
     const ruled = fields.filter((field) => /aria-describedby="(?:message )?rule"/.test(field)).length;
     expect(ruled).toBe(html.includes('id="rule"') ? 1 : 0);
   });
@@ -561,14 +561,14 @@ describe('what was refused', () => {
     expect(focused).toEqual([expect.stringMatching(/^<button .* aria-describedby="message"/)]);
   });
 
-  test('that no code can be mailed blames no field', () => {
+  test('marks no field if no code can be mailed', () => {
     const shown = { ...everyForm['mfa-challenge'], error: 'mfa_challenge.error.send_unavailable' as const };
     const html = render('mfa-challenge', shown);
     expect(html).not.toContain('aria-invalid="true"');
     expect(html).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
   });
 
-  test('what is about no field of a sign-up blames none, and is said of the one where one goes on', () => {
+  test('marks no field if none of a sign-up is wrong, and is linked to the one where the person continues', () => {
     const html = render('sign-up', { ...everyForm['sign-up'], error: 'sign_up.error.captcha' });
     expect(html).not.toContain('aria-invalid="true"');
     expect(html).toMatch(/<input id="password"[^>]* aria-describedby="message rule" autofocus>/);
@@ -581,14 +581,14 @@ describe('what was refused', () => {
       const note = /<p class="alert note" id="note" role="status">[^<]*[Ee]arlier codes no longer work\.<\/p>/;
       const again = render(name, { ...shown, factor: 'email_otp', isSent: true, isAgain: true } as never);
       expect(again).toMatch(note);
-      // Where one goes on: what is there when a page loads is not read out by itself.
+      // Where the person continues: what is there when a page loads is not read out by itself.
       expect(again).toMatch(/<input id="code"[^>]* autofocus aria-describedby="note">/);
       expect(render(name, { ...shown, isAgain: false } as never)).not.toContain('role="status"');
     },
   );
 });
 
-test('a recovery code that is pasted into the field for the code of an app is not cut', () => {
+test('a recovery code that is pasted into the app code’s field is not cut', () => {
   const challenge = everyPage('x')['mfa-challenge'];
   const longest = (factor: typeof challenge.factor) =>
     Number(/id="code"[^>]* maxlength="(\d+)"/.exec(render('mfa-challenge', { ...challenge, factor }))?.[1]);
@@ -601,7 +601,7 @@ describe('sign-in-address', () => {
   const page = everyPage('ana@example.com')['sign-in-address'];
   const shown = (more: Partial<typeof page>) => render('sign-in-address', { ...page, error: null, ...more });
 
-  test('says what becomes of the address', () => {
+  test('explains what happens to the address', () => {
     expect(shown({ passkey: false })).toContain('Your organization signs you in.');
     expect(shown({ passkey: true })).toContain('or use a passkey.');
     const code = shown({ way: 'code', action: '/oauth/login/email-otp/start' });
@@ -609,14 +609,14 @@ describe('sign-in-address', () => {
     expect(code).toMatch(/<button class="button">Email me a code</);
   });
 
-  test('says that a passkey needs a script only where no other way of ours is on', () => {
+  test('says that a passkey needs scripts only if no other method of ours is enabled', () => {
     expect(shown({ passkey: true })).toContain('data-no-webauthn');
     expect(shown({ passkey: true, way: 'code' })).not.toContain('data-no-webauthn');
     expect(shown({ passkey: false })).not.toContain('webauthn');
   });
 });
 
-test('of several sessions in the same browser each button says which one it ends', () => {
+test('of several sessions in one browser each button names the one that it ends', () => {
   const html = render('account', everyPage('ana@example.com').account);
   const buttons = [...html.matchAll(/<button [^>]*name="(?:end|forget)" value="[0-9a-f-]{36}"[^>]*>/g)];
   expect(buttons).toHaveLength(2);
@@ -626,7 +626,7 @@ test('of several sessions in the same browser each button says which one it ends
   }
 });
 
-test('of two passwords each button that shows one says which', () => {
+test('of two passwords each button that shows one names it', () => {
   const page = everyPage('ana@example.com')['account-password'];
   const buttons = (hasPassword: boolean) => {
     const html = render('account-password', { ...page, hasPassword });
@@ -644,7 +644,7 @@ test('an error page says when to try again, rounded up', () => {
   expect(render('error', { ...error, retryAfterSeconds: undefined, requestId })).not.toContain('Try again in');
 });
 
-test('a page links to the web, to itself and to an app, never to a script', () => {
+test('a page links to the web, to itself and to an app, but never to a script', () => {
   for (const url of ['https://a.example/x?y=1', 'http://127.0.0.1:4000/', '/path', 'com.example.app:/done']) {
     expect(linkTarget(url)).toBe(url);
   }
@@ -671,13 +671,13 @@ test('a page links to the web, to itself and to an app, never to a script', () =
 describe('colors', () => {
   const anyColor = fc.integer({ min: 0, max: 0xffffff }).map((n): Color => `#${n.toString(16).padStart(6, '0')}`);
 
-  test('contrast is that of WCAG', () => {
+  test('have the contrast of WCAG', () => {
     expect(contrast('#000000', '#ffffff')).toBeCloseTo(21, 5);
     expect(contrast('#ffffff', '#ffffff')).toBe(1);
     expect(contrast('#777777', '#ffffff')).toBeCloseTo(4.48, 2);
   });
 
-  test('text on any brand color can be read, at rest and hovered, and links only use a color that can', () => {
+  test('allow readable text on any brand color, at rest and hovered, and links only in a readable one', () => {
     fc.assert(
       fc.property(anyColor, (brand) => {
         const { text: on, hover, link } = palette(brand);
@@ -692,20 +692,20 @@ describe('colors', () => {
     );
   });
 
-  test('a color that is too pale for links still paints the button', () => {
+  test('include one too pale for links, which is still the button’s', () => {
     const html = render('sign-in', signIn, { ...acme, primary_color: '#ffd400' });
     expect(html).toContain('--accent: #ffd400; --on-accent: #000000;');
     expect(html).toContain('--link: var(--text)');
     expect(render('sign-in', signIn, { ...acme, primary_color: 'red' })).not.toContain('--accent: red');
   });
 
-  test('a German heading with a long word has a hyphen where a telephone breaks it', () => {
+  test('a long word in a German heading has a hyphen where a phone breaks it', () => {
     const html = render('account-recovery', everyPage('ana@example.com')['account-recovery'], acme, 'de');
     expect(html).toMatch(/<html lang="de">/);
     expect(html).toMatch(/h1:lang\(de\), .* \{ hyphens: auto; -webkit-hyphens: auto;/);
   });
 
-  test('a long German word in a button says where it may break: not every browser knows', () => {
+  test('a long word in a German button has a break opportunity: not every browser hyphenates', () => {
     const words = /Wiederherstellung|Sicherheitsschlüssel|Identitätsanbieter/;
     for (const [name, data] of Object.entries(everyPage('Acme')) as [keyof Pages, never][]) {
       const html = render(name, data, acme, 'de').replace(/<script[\s\S]*?<\/script>/g, '');
@@ -715,7 +715,7 @@ describe('colors', () => {
     expect(factorInMails('de', 'recovery_code')).toBe('Wiederherstellungscode');
   });
 
-  test('a hyphen that is only for the page is not in the tab, nor in a file that is named after it: both are searched for the word', () => {
+  test('a soft hyphen of the page is not in the tab, nor in a file’s name: both are searched for the word', () => {
     const all = Object.entries(everyPage('ana@example.com')) as [keyof Pages, never][];
     const pages = all.map(([name, data]) => render(name, data, acme, 'de'));
     expect(pages.some((html) => /<h1[^>]*>[^<]*\u00ad/.test(html))).toBe(true);
@@ -723,7 +723,7 @@ describe('colors', () => {
     for (const html of pages) expect(/<title>(.*)<\/title>/.exec(html)?.[1]).not.toMatch(/[\u00ad\u2011]/);
   });
 
-  test('the tab has the logo, the tile or our sign, and nothing of a name is markup there', () => {
+  test('the tab has the logo, the tile or our sign, and no name becomes markup there', () => {
     const iconIn = (html: string) => /<link rel="icon" href="([^"]*)"/.exec(html)?.[1] ?? '';
     const drawn = (html: string) => Buffer.from(iconIn(html).split('base64,')[1] ?? '', 'base64').toString();
     const logo = 'https://cdn.example.com/logo.png';
@@ -735,7 +735,7 @@ describe('colors', () => {
     expect(drawn(render('sign-in', signIn))).toContain('<path d="M4 21V11');
   });
 
-  test('the style sheet paints the surfaces that contrast is computed against', () => {
+  test('the style sheet has the surfaces against which contrast is computed', () => {
     const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
     expect(styles).toContain(`--page: ${surfaces.light[1]}; --card: ${surfaces.light[0]};`);
     expect(styles).toContain(`--page: ${surfaces.dark[1]}; --card: ${surfaces.dark[0]};`);
@@ -769,7 +769,7 @@ test.each([
   expect(named).toEqual([]);
 });
 
-test('“E-Mail” does not break in the heading of a page, and has a plain hyphen everywhere else', () => {
+test('“E-Mail” does not break in a page’s heading, and has a plain hyphen everywhere else', () => {
   for (const key of textKeys('de')) {
     const isHeading = key.endsWith('.title') && !key.startsWith('email.');
     const other = isHeading ? 'E-Mail' : 'E\u2011Mail';
@@ -777,7 +777,7 @@ test('“E-Mail” does not break in the heading of a page, and has a plain hyph
   }
 });
 
-test('of one organization its provider is a button, of several each is a name in a list, in the order of the language', () => {
+test('one organization’s provider is a button; several have their names in a list, in the language’s order', () => {
   const page = everyPage('Acme')['method-refused'];
   const links = (ways: typeof page.ways) =>
     render('method-refused', { ...page, ways }).match(/<a class="(?:button|who)" [^>]*>[^<]*/g);
@@ -786,7 +786,7 @@ test('of one organization its provider is a button, of several each is a name in
   expect(links(several)?.map((link) => link.replace(/.*>/, ''))).toEqual(['acme', 'Ärzte', 'Globex']);
 });
 
-test('a link that works no more and a sign-in that is over say how to go on, whatever is known of them', () => {
+test('a dead link and an ended sign-in say how to continue, whatever is known of them', () => {
   const nothing = { resendToken: null, forgotUrl: null };
   for (const more of [
     { nextUrl: null, client: null },
@@ -804,26 +804,26 @@ test.each(locales)(
   },
 );
 
-test('with large letters a link beside a label has a line of its own, and a logo, or its name where it does not load, can be seen', () => {
+test('with large letters a link beside a label has its own line, and a logo, or its name if it does not load, is visible', () => {
   const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
   expect(styles).toMatch(/@media \(max-width: 19rem\) \{\s+\.aside \{ grid-column: 1 \/ -1;/);
   expect(styles).toContain('.mark img { padding: .25rem .5rem; color: #181b21; background: #fff;');
-  // Where a browser paints with high contrast it has its white ground as well: most logos are dark.
+  // In high contrast mode browsers use a white background for it as well: most logos are dark.
   expect(styles).toMatch(/\.mark img \{ [^}]*forced-color-adjust: none; \}/);
 });
 
-test('a badge goes to the next line as a whole: on a narrow telephone its border was torn in two', () => {
+test('a badge wraps as a whole: on a narrow phone its border was torn in two', () => {
   expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(/^\.badge \{ display: inline-block;/m);
 });
 
-test('with large letters nothing is wider than a telephone: codes, the words of a label, a badge, a logo', () => {
+test('with large letters nothing is wider than a phone: codes, a label’s words, a badge, a logo', () => {
   const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
   expect(styles).toContain('minmax(min(11.5rem, 100%), 1fr)');
   expect(styles).toMatch(/^label \{(?!.*overflow-wrap)/m); // of the page: anywhere
   expect(styles).toContain('.field:has(.aside) label { overflow-wrap: break-word; }');
   expect(styles).not.toMatch(/^\.badge .*nowrap/m);
   expect(styles).toContain('max-width: min(12rem, 100%);');
-  // At 200 % on 360 pixels “Authenticator” and “Herunterladen” were broken: the margins had grown with the letters.
+  // At 200 % on 360 pixels “Authenticator” and “Herunterladen” were broken: the margins grew with the letters.
   expect(styles).toContain('padding: 2rem min(1.25rem, 5.6vw) 1.5rem;');
   expect(styles).toContain('padding: .5625rem min(1rem, 4.5vw);');
   // “Umbenennen”, “verwenden”
@@ -854,7 +854,7 @@ describe('language', () => {
 describe('headers', () => {
   const headers = (formActions: string[], logo = false) => pageHeaders({ nonce, locale: 'de', formActions, logo });
 
-  test('the policy lets a form reach the client and the page load nothing', () => {
+  test('include a policy that lets a form reach the client and the page load nothing', () => {
     expect(
       headers(['https://app.example.com/cb?x=1', 'https://app.example.com/other'])['content-security-policy'],
     ).toBe(
@@ -868,7 +868,7 @@ describe('headers', () => {
     });
   });
 
-  test('one origin may frame a page that is for it, where a policy can name it', () => {
+  test('let one origin frame a page that is for it, if a policy can name it', () => {
     const framed = (framedBy: string) => {
       const all = pageHeaders({ nonce, locale: 'en', formActions: [], framedBy });
       return [/frame-ancestors (.*)$/.exec(all['content-security-policy'])?.[1], all['x-frame-options']];
@@ -879,12 +879,12 @@ describe('headers', () => {
       expect(framed(none)).toEqual(["'none'", 'DENY']);
   });
 
-  test('a page that is kept for whoever goes back to it answers no other request', () => {
+  test('keep a page that is cached to go back to from answering another request', () => {
     const kept = pageHeaders({ nonce, locale: 'de', formActions: [], kept: true });
     expect(kept['cache-control']).toBe('private, max-age=0, must-revalidate');
   });
 
-  test('the captcha is the one thing that comes from elsewhere, and only where there is one', () => {
+  test('allow the captcha as the only foreign content, and only where there is one', () => {
     const policyOf = (more: { captcha?: boolean; scripts?: boolean; webauthn?: boolean }) => {
       const all = pageHeaders({ nonce, locale: 'en', formActions: [], ...more });
       return { policy: all['content-security-policy'], referrer: all['referrer-policy'] };
@@ -902,7 +902,7 @@ describe('headers', () => {
     expect(policyOf({}).referrer).toBe('same-origin');
   });
 
-  test('an app and a loopback address are let go on to by their scheme, as every client is', () => {
+  test('allow a redirect to an app and a loopback address by their scheme, as to every client', () => {
     const policyOf = (uri: string) => headers([uri])['content-security-policy'];
     expect(policyOf('com.example.app:/cb')).toContain("form-action 'self' com.example.app:;");
     expect(policyOf('http://[::1]:8080/cb')).toContain("form-action 'self' http:;");
@@ -914,11 +914,11 @@ describe('headers', () => {
     (uri) => expect(headers([uri])['content-security-policy']).toContain("form-action 'self' https:; base-uri"),
   );
 
-  test('our own forms still say where they come from', () => {
+  test('let our own forms still send their origin', () => {
     expect(headers([])['referrer-policy']).toBe('same-origin');
   });
 
-  test('a client in another window keeps its popup; other pages are isolated', () => {
+  test('let a client in another window keep its popup; other pages are isolated', () => {
     const policyOf = (isolated: boolean) =>
       pageHeaders({ nonce, locale: 'en', formActions: [], isolated })['cross-origin-opener-policy'];
     expect(policyOf(false)).toBe('unsafe-none');
@@ -929,7 +929,7 @@ describe('headers', () => {
     expect((['account', 'account-password', 'reset-password', 'link-void'] as const).every(isIsolated)).toBe(true);
   });
 
-  test('only a page that has a script may run one, and only that of passkeys calls the service and uses them', () => {
+  test('let only a page with a script run one, and only that of passkeys call the service and use them', () => {
     const without = headers([]);
     expect(without['content-security-policy']).not.toMatch(/script-src|connect-src/);
     expect(without['permissions-policy']).toMatch(/publickey-credentials-get=\(\), publickey-credentials-create=\(\)$/);
@@ -943,27 +943,27 @@ describe('headers', () => {
     );
   });
 
-  test('nothing can be smuggled into the policy', () => {
+  test('let nothing be injected into the policy', () => {
     expect(headers(['https://a;script-src.example/'])['content-security-policy']).not.toContain('script-src');
     expect(() => headers(['not a url'])).toThrow();
     expect(() => pageHeaders({ nonce: "x' 'unsafe-inline", locale: 'en', formActions: [] })).toThrow();
   });
 });
 
-test('a form that does something which counts once is sent once; of the others it is known why they need not be', () => {
+test('a form whose effect counts once is sent once; for the others it is known why they need not be', () => {
   const oftenIsOnce: (keyof Pages)[] = [
     'account-remove', // a second one finds it gone, and says so
     'account-name', // a second one says the same
     'account', // likewise
-    'account-webauthn', // its script keeps a second one back
+    'account-webauthn', // its script suppresses a second one
     'choose-application', // the token works once, and its answer leads away
-    'consent', // is given, or is not
+    'consent', // consent is given, or is not
     'form-post', // is sent by a script
     'link-void', // sends a mail that says the same
-    'mfa-enroll-webauthn', // its script keeps a second one back
+    'mfa-enroll-webauthn', // its script suppresses a second one
     'sign-in-passkey', // likewise
-    'logout', // signed out is signed out
-    'select-account', // makes nothing
+    'logout', // signing out twice is signing out
+    'select-account', // creates nothing
     'sso-test', // the link works once, and its answer leads away
   ];
   const withForm = names.filter((name) =>
@@ -972,7 +972,7 @@ test('a form that does something which counts once is sent once; of the others i
   expect(withForm.filter((name) => !scriptsOf(name).includes('sent-once')).sort()).toEqual([...oftenIsOnce].sort());
 });
 
-test('what a script does is on the page where the script is, hidden until it runs, and nowhere else', () => {
+test('a script’s parts are on its page, hidden until it runs, and nowhere else', () => {
   for (const [script, part] of [
     ['reveal', / type="password"[^>]*>\s*<button class="reveal" [^>]* hidden>/],
     ['codes', /<div class="adds keep" hidden>/],
@@ -985,7 +985,7 @@ test('what a script does is on the page where the script is, hidden until it run
     expect(html.match(/class="reveal"/g)?.length ?? 0).toBe(html.match(/ type="password"/g)?.length ?? 0);
 });
 
-test('a script stands below the page, under its nonce, and is small', () => {
+test('a script is below the page, under its nonce, and is small', () => {
   expect(render('sign-in', signIn)).not.toContain('<script');
   const html = renderPage('sign-in', { locale: 'en', nonce, scripts: ['webauthn'] }, signIn);
   const [, attributes, script = ''] = /<\/div>\s*<script([^>]*)>([\s\S]*?)<\/script>\s*<\/body>/.exec(html) ?? [];
@@ -995,7 +995,7 @@ test('a script stands below the page, under its nonce, and is small', () => {
   expect(gzipSync(script).length).toBeLessThan(1_700);
 });
 
-test('making a page costs less than compressing it once', () => {
+test('rendering a page costs less than compressing it once', () => {
   const html = render('sign-in', signIn, acme);
   for (let i = 0; i < 500; i++) render('sign-in', signIn, acme);
   const took = (work: () => unknown) => {
@@ -1003,7 +1003,7 @@ test('making a page costs less than compressing it once', () => {
     for (let i = 0; i < 20; i++) work();
     return performance.now() - start;
   };
-  // Short rounds, in turns: on a busy machine some of each are left alone.
+  // Short rounds, in turns: even on a busy machine some of each are undisturbed.
   const rounds = Array.from({ length: 50 }, () => [
     took(() => render('sign-in', signIn, acme)),
     took(() => gzipSync(html)),

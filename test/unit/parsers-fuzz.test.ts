@@ -29,12 +29,12 @@ import { encrypted } from '../support/saml/encryption.js';
 import { assertionXml, newProviderKey, responseXml, sign } from '../support/saml/provider.js';
 import { newSamlReceiver } from '../support/saml/receiver.js';
 
-/** What is wrong with a text is said in one of these; anything else that is thrown is a fault of the parser. */
+/** Errors by which a parser refuses a text; any other error is a fault of the parser. */
 const refusals = [DomainError, MetadataRefused, OAuthError, ScimRefused, SsoRefused, UnusableSchema];
 const isRefusal = (error: unknown) => refusals.some((kind) => error instanceof kind);
 const times = { numRuns: 300 };
 
-/** A text that is right, with a few places cut, doubled, repeated many times over or replaced by something odd. */
+/** Generates valid texts with a few places cut, doubled, repeated many times or replaced by something odd. */
 const bent = (rights: readonly string[]) =>
   fc
     .tuple(
@@ -83,7 +83,7 @@ async function neverFails(rights: readonly string[], read: (text: string) => unk
       if (!isRefusal(error)) throw error;
     }
   };
-  for (const right of rights) expect(() => read(right)).not.toThrow(); // or nothing would be learned from what is near it
+  for (const right of rights) expect(() => read(right)).not.toThrow(); // otherwise what is near them would teach nothing
   await fc.assert(fc.asyncProperty(fc.oneof(bent(rights), fc.string({ unit: 'binary' })), isRead), times);
 }
 
@@ -102,12 +102,12 @@ const json = (read: (body: never) => unknown) => (text: string) => {
   try {
     body = JSON.parse(text);
   } catch {
-    return; // whoever reads the body refuses that
+    return; // the reader of the body refuses that
   }
   read(body as never);
 };
 
-/** [what, texts that are right, who reads them] */
+/** [what, valid texts, parser] */
 const parsers: [string, string[], (text: string) => unknown][] = [
   ['a key of the API', ['ghk_live_0123456789ABCDEFG_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg000000'], parseApiKey],
   [
@@ -173,9 +173,9 @@ const parsers: [string, string[], (text: string) => unknown][] = [
     (text) => [subscriberOf(text), isCallable(text)],
   ],
 ];
-test.each(parsers)('%s is read or refused, whatever it is', async (_, rights, read) => neverFails(rights, read));
+test.each(parsers)('%s is read or refused, whatever it contains', async (_, rights, read) => neverFails(rights, read));
 
-test('an answer of DNS is read or refused, whatever it is', () => {
+test('a DNS answer is read or refused, whatever it contains', () => {
   const right = packet.encode({
     type: 'response',
     answers: [
@@ -201,7 +201,7 @@ test('an answer of DNS is read or refused, whatever it is', () => {
   );
 });
 
-test('a provider’s certificate, metadata and signed answers are read or refused, whatever they are', async () => {
+test('a provider’s certificate, metadata and signed answers are read or refused, whatever they contain', async () => {
   const [{ certificate }, receiver] = await Promise.all([newProviderKey(), newSamlReceiver()]);
   const now = new Date('2026-11-22T10:00:00.000Z');
   await neverFails([certificate], (text) => readCertificates(text, now));
@@ -213,14 +213,14 @@ test('a provider’s certificate, metadata and signed answers are read or refuse
   await receiver.verify(Buffer.from(answer).toString('base64'));
   const refused = fc.asyncProperty(bent([answer]), async (text) => {
     const verified = await receiver.verify(Buffer.from(text).toString('base64')).catch((error: unknown) => error);
-    // What is not refused is what the provider has signed, whatever was done around it.
+    // What is accepted is what the provider has signed, whatever was changed around it.
     if (isRefusal(verified)) return;
     expect(verified).toMatchObject({ subject: parts.nameId });
   });
   await fc.assert(refused, { numRuns: 150 });
 });
 
-test('an encrypted answer is read or refused, whatever was changed of it before or after it was encrypted', async () => {
+test('an encrypted answer is read or refused, whatever was changed before or after its encryption', async () => {
   const receiver = await newSamlReceiver();
   const parts = receiver.parts();
   const assertion = sign(assertionXml(parts), 'Assertion', receiver.key);

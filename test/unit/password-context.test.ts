@@ -14,8 +14,8 @@ const context = [
 test.each([
   'gatehouse',
   'Gatehouse-2026!!!',
-  'g4teh0use123', // digits for the letters that they look like
-  'gate gatehouse', // and what is left is a part of one
+  'g4teh0use123', // digits for letters that look like them
+  'gate gatehouse', // and the rest is a part of one
   'annamiller',
   'anna.miller@example.com',
   'ANNA.MILLER.1985',
@@ -33,29 +33,29 @@ test.each([
 });
 
 test.each([
-  'anna likes to eat cake', // a passphrase that happens to hold a name
-  'acme-hk7w9q2x', // a password by itself behind a word
+  'anna likes to eat cake', // a passphrase that happens to contain a name
+  'acme-hk7w9q2x', // a password of its own after a word
   'violet tractor 19',
   'correct horse battery staple',
   'comfortable', // no word is as short as `com`
-  '12345678', // for others to refuse
+  '12345678', // another rule refuses this
   '🐈🐕🐎🐄🐖🐑🐐🐪',
 ])('%j is not', (password) => {
   expect(isOfContext(password, context)).toBe(false);
 });
 
-test('words are of four letters at least, alone or as a whole', () => {
+test('words have at least four letters, alone or as a whole', () => {
   expect(isOfContext('ana-2026-ana', ['Ana'])).toBe(false);
   expect(isOfContext('liwei-2026', ['Li Wei'])).toBe(true);
   expect(isOfContext('liwei-2026', ['Li', 'Wei'])).toBe(false);
   expect(isOfContext('x7.k2-2026', ['x7.k2@example.com'])).toBe(true);
 });
 
-test('where two parts meet, when a word between them is taken out, there is no new one', () => {
+test('removing a word creates no new one where its neighbours meet', () => {
   expect(isOfContext('gateacmehouse-blue sky', ['acme'])).toBe(false);
 });
 
-test('the refusal has its code, and asks nobody else', async () => {
+test('the refusal has its code, and queries nothing else', async () => {
   const passwords = createPasswords({ breachUrl: 'http://127.0.0.1:1/', onOutage: (error) => fail(error) });
   const choice = passwords.assertAcceptable('Acme Portal 2026', { minLength: 8, field: 'password', context });
   await expect(choice).rejects.toMatchObject({ code: 'password.context_specific', options: {} });

@@ -28,7 +28,7 @@ describe('hashes', () => {
     await expect(offline.verify(hash, 'Gru\u00dfe finden')).resolves.toBe(false);
   });
 
-  test('of other argon2 parameters verify, and weaker ones ask for a rehash', async () => {
+  test('of other argon2 parameters verify, and weaker ones request a rehash', async () => {
     const weak = await argon2.hash('imported secret', { memoryCost: 1024, timeCost: 2, parallelism: 1 });
     const argon2i = await argon2.hash('imported secret', { type: argon2.argon2i, memoryCost: 65_536, timeCost: 3 });
     const strong = await argon2.hash('imported secret', { memoryCost: 65_536, timeCost: 3, parallelism: 4 });
@@ -37,7 +37,7 @@ describe('hashes', () => {
     expect([weak, argon2i, strong].map(offline.needsRehash)).toEqual([true, true, false]);
   });
 
-  test('that are absent or unreadable match nothing, and take as long as one that is there', async () => {
+  test('that are absent or unreadable match nothing, and take as long as present ones', async () => {
     const hash = await offline.hash('correct horse');
     const refused = async (candidate: string | null) => {
       await expect(offline.verify(candidate, 'wrong horse')).resolves.toBe(false);
@@ -64,7 +64,7 @@ describe('a length', () => {
     await expect(offline.assertAcceptable('\ufb03'.repeat(3), rule)).resolves.toBeUndefined(); // ffi ffi ffi
   });
 
-  test('has the bounds of the contract, whatever a setting says', async () => {
+  test('has the contract’s limits, whatever a setting says', async () => {
     await expect(offline.assertAcceptable('ä'.repeat(128), rule)).resolves.toBeUndefined();
     await expect(offline.assertAcceptable('ä'.repeat(129), rule)).rejects.toEqual(refusal('password.too_long'));
     await expect(offline.assertAcceptable('7chars!', { ...rule, minLength: 1 })).rejects.toEqual(
@@ -76,7 +76,7 @@ describe('a length', () => {
   });
 });
 
-test('a megabyte of combining marks is put in no order: it would hold up everybody for a minute', async () => {
+test('of a megabyte of combining marks is refused before sorting them, which would block the process for a minute', async () => {
   const endless = `a${'\u0300\u0316'.repeat(500_000)}`;
   const normalize = jest.spyOn(String.prototype, 'normalize');
   try {
@@ -92,7 +92,7 @@ test('a megabyte of combining marks is put in no order: it would hold up everybo
 describe('a breach', () => {
   const breached = expect.objectContaining({ code: 'password.breached' });
 
-  test('is found by a range of hashes: five digits leave, with padding asked for', async () => {
+  test('is found by a range of hashes: five digits are sent, with a request for padding', async () => {
     const seen: IncomingMessage[] = [];
     const { passwords } = await withRangeApi((request, response) => {
       seen.push(request);
@@ -151,18 +151,18 @@ describe('a breach', () => {
     const { passwords } = await withRangeApi(handler, { timeoutMs: 200, onOutage: (error) => outages.push(error) });
     await expect(passwords.assertAcceptable('password1', rule)).rejects.toEqual(breached);
     await expect(passwords.assertAcceptable('violet tractor 19', rule)).resolves.toBeUndefined();
-    expect(outages).toHaveLength(1); // the second was not even asked
+    expect(outages).toHaveLength(1); // the second one was not even sent
     expect(JSON.stringify(outages.map(({ message, stack }) => message + stack))).not.toContain('password1');
   });
 
-  test('check waits once for an API that is away', async () => {
+  test('check waits once for an unreachable API', async () => {
     let asked = 0;
     const { passwords } = await withRangeApi(() => void asked++, { timeoutMs: 150, pauseMs: 2 * patience });
     for (let i = 0; i < 20; i++) await passwords.assertAcceptable('violet tractor 19', rule);
     expect(asked).toBe(1);
   });
 
-  test('check asks again after a pause', async () => {
+  test('check tries again after a pause', async () => {
     let asked = 0;
     const { passwords } = await withRangeApi(
       (_, response) => {
@@ -178,7 +178,7 @@ describe('a breach', () => {
     expect(asked).toBe(3);
   });
 
-  test('check answers within its limit when nothing listens', async () => {
+  test('check answers within its limit if nothing listens', async () => {
     const passwords = createPasswords({ breachUrl: 'http://127.0.0.1:9/range/' });
     const start = performance.now();
     await expect(passwords.assertAcceptable('password1', rule)).rejects.toEqual(breached);
@@ -191,7 +191,7 @@ afterAll(() => {
   for (const close of opened) close();
 });
 
-/** A real range API on loopback, behaving as the handler says. */
+/** Starts a real range API on loopback that behaves as the handler says. */
 async function withRangeApi(
   handler: (request: IncomingMessage, response: ServerResponse) => void,
   options: Partial<BreachOptions> = {},

@@ -1,6 +1,6 @@
 import { createPreparedTexts } from '../../src/platform/database/prepared-texts.js';
 
-test('a text is prepared when it comes again, under one name for ever', () => {
+test('a text is prepared at its second use, under one name for ever', () => {
   const { nameOf } = createPreparedTexts();
   expect(nameOf('select $1', [1])).toBeUndefined();
   const name = nameOf('select $1', [1]);
@@ -15,18 +15,18 @@ test.each([
   'select id from t where a = $1 LIMIT 37',
   'select * from t where a = $1',
   'update t set a = $1 returning *',
-])('what holds a page’s numbers or all columns is never prepared: %s', (text) => {
+])('a text with a page’s numbers or all columns is never prepared: %s', (text) => {
   const { nameOf } = createPreparedTexts();
   for (let i = 0; i < 3; i++) expect(nameOf(text, [1])).toBeUndefined();
 });
 
-test('the first row of something is prepared', () => {
+test('the first row of a query is prepared', () => {
   const { nameOf } = createPreparedTexts();
   nameOf('select id from t where a = $1 LIMIT 1', [1]);
   expect(nameOf('select id from t where a = $1 LIMIT 1', [1])).toBeDefined();
 });
 
-test('long lists of values are never prepared, and there is an end to how many texts are', () => {
+test('long lists of values are never prepared, and the number of texts is limited', () => {
   const { nameOf } = createPreparedTexts();
   const many = Array.from({ length: 41 }, () => 1);
   for (let i = 0; i < 3; i++) expect(nameOf('select any($1)', many)).toBeUndefined();

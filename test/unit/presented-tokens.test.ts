@@ -23,7 +23,7 @@ function presentedTo(fault: Error) {
   return { presented, asked };
 }
 
-test('a token that cannot be checked for the moment is not called inactive', async () => {
+test('a token that cannot be checked for the moment is not reported as inactive', async () => {
   for (const fault of [new Error('no database'), new DomainError('version.conflict')]) {
     const { presented } = presentedTo(fault);
     await expect(presented.revoke(client, jwt)).rejects.toBe(fault);
@@ -31,7 +31,7 @@ test('a token that cannot be checked for the moment is not called inactive', asy
   }
 });
 
-test('what is not signed by us is revoked without a trace, and a platform admin’s token is inactive', async () => {
+test('a token that is not signed by us is revoked without a trace, and a platform admin’s token is inactive', async () => {
   const { presented, asked } = presentedTo(new errors.JWSSignatureVerificationFailed());
   await presented.revoke(client, jwt);
   expect(asked).toEqual([]);

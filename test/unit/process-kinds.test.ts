@@ -2,7 +2,7 @@ import type { Kind } from '../../src/domain/processes/kind.js';
 import { kindNames } from '../../src/domain/processes/kind.js';
 import { createKinds, states } from '../../src/domain/processes/kinds.js';
 
-test('every state is one in which a kind goes on or has ended, and the usual end is one of the latter', () => {
+test('in every state a kind runs or has ended, and the usual end is an ended one', () => {
   const domainSchedule = { pauses: [], recheckMs: 1, lapseAfterMs: 1 };
   const kinds = Object.values<Kind>(createKinds({ mfaReminders: [], roleNotices: [], domainSchedule }));
   expect(kinds).toHaveLength(kindNames.length);

@@ -7,7 +7,7 @@ import { cheapCodes } from '../support/cheap-codes.js';
 
 const plain = (code: string) => code.replaceAll('-', '');
 
-/** How codes are kept, and which texts were hashed on the way. */
+/** Returns hashes that record how codes are stored, and which texts were hashed on the way. */
 function newHashes() {
   const hashing = createHashing(cheapCodes);
   const hashed: string[] = [];
@@ -18,7 +18,7 @@ function newHashes() {
   return { ...createRecoveryCodeHashes({ ...hashing, digest }), hashed };
 }
 
-test('cost what OWASP asks of argon2id, each set with a salt of 128 bits of its own', async () => {
+test('recovery codes cost what OWASP requires of argon2id, each set with its own salt of 128 bits', async () => {
   const hashing = createHashing({ atOnce: 2 });
   const [one, other] = [hashing.newParameters(), hashing.newParameters()];
   expect(one).toMatch(/^\$argon2id\$v=19\$m=7168,t=5,p=1\$[A-Za-z0-9+/]{22}$/);
@@ -28,7 +28,7 @@ test('cost what OWASP asks of argon2id, each set with a salt of 128 bits of its 
   expect(await argon2.verify(`${one}$${digest}`, 'ABCE')).toBe(false);
 });
 
-test('are ten, hashed one by one with the salt of their set', async () => {
+test('recovery codes are ten, hashed one by one with their set’s salt', async () => {
   const { newSet, hashed } = newHashes();
   const { codes, kept } = await newSet();
   expect(hashed).toEqual(codes.map(plain));
@@ -36,7 +36,7 @@ test('are ten, hashed one by one with the salt of their set', async () => {
   expect(new Set(kept.map(({ codeHash }) => codeHash.toString('hex'))).size).toBe(10);
 });
 
-test('are found by one hash for each set, however they are typed', async () => {
+test('recovery codes are found by one hash for each set, however they are typed', async () => {
   const { newSet, find, hashed } = newHashes();
   const sets = [await newSet(), await newSet()];
   const left = sets.flatMap(({ kept }) => kept);
@@ -52,18 +52,18 @@ test('are found by one hash for each set, however they are typed', async () => {
   expect(hashed).toEqual([]);
 });
 
-test('that cost more or less when they were made work on, and so do those of before, SHA-256', async () => {
+test('recovery codes that cost more or less when created still work, and so do old SHA-256 ones', async () => {
   const dearer = createRecoveryCodeHashes(createHashing({ atOnce: 2, costOfCodes: { memoryKib: 128, passes: 2 } }));
   const { codes, kept } = await newHashes().newSet();
   const [ours = '', old = ''] = [codes[3], newRecoveryCodes()[0]];
   const left = [{ codeHash: hashSecret(plain(old)), hashParameters: null }, ...kept];
   expect(await dearer.find(left, ours)).toBe(left[4]);
   expect(await dearer.find(left, old)).toBe(left[0]);
-  // What stands for a slow hash is no SHA-256 of anything, and the other way round.
+  // A slow hash's stand-in is no SHA-256 of anything, and the other way round.
   expect(await dearer.find([{ ...kept[3], hashParameters: null } as (typeof kept)[0]], ours)).toBeNull();
 });
 
-describe('work that wants a set', () => {
+describe('work that may need a set', () => {
   const wanting = () => {
     const sets: RecoveryCodeSet[] = [];
     const work = jest.fn(async (take: () => RecoveryCodeSet) => {
@@ -73,19 +73,19 @@ describe('work that wants a set', () => {
     return { work, sets };
   };
 
-  test('has it at hand where it was expected', async () => {
+  test('has one ready if it was expected', async () => {
     const { work, sets } = wanting();
     expect(await newHashes().withSet(true, work)).toBe('done');
     expect([work.mock.calls.length, sets.length]).toEqual([1, 1]);
   });
 
-  test('is done anew with one where none was expected', async () => {
+  test('is repeated with one if none was expected', async () => {
     const { work, sets } = wanting();
     expect(await newHashes().withSet(false, work)).toBe('done');
     expect([work.mock.calls.length, sets.length]).toEqual([2, 1]);
   });
 
-  test('costs nothing where it wants none after all, and fails as it fails', async () => {
+  test('costs nothing if it needs none after all, and keeps its own failure', async () => {
     const { withSet, hashed } = newHashes();
     expect(await withSet(false, async () => 'none')).toBe('none');
     const failing = jest.fn(() => Promise.reject(new Error('gone')));

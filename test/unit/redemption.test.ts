@@ -11,7 +11,7 @@ const shown = (code: string, grantId: string) =>
     refreshToken: code,
   }) as unknown as Shown;
 
-/** Redeems whatever is shown first, and says what it was spent for afterwards; keeps how many codes each statement had. */
+/** Redeems what is shown first, and reports what was used up; records how many codes each statement had. */
 function redemption() {
   const asked: number[] = [];
   const spent = new Map<string, string>();
@@ -31,14 +31,14 @@ function redemption() {
   return { asked, redeem: createRedemption({ db: { statement } as never, now: () => new Date() }) };
 }
 
-test('codes that come at the same time share a statement', async () => {
+test('simultaneous codes share a statement', async () => {
   const { asked, redeem } = redemption();
   const outcomes = await Promise.all([redeem(shown('a', 'one')), redeem(shown('b', 'two'))]);
   expect(outcomes.map(({ granted }) => granted?.grantId)).toEqual(['one', 'two']);
   expect(asked).toEqual([2]);
 });
 
-test('a code that comes three times at once is never asked about twice in one statement', async () => {
+test('a code that is presented three times at once is never twice in one statement', async () => {
   const { asked, redeem } = redemption();
   const outcomes = await Promise.all(['one', 'two', 'three'].map((grantId) => redeem(shown('a', grantId))));
   expect(outcomes.map(({ granted, spentFor }) => granted?.grantId ?? spentFor)).toEqual(['one', 'one', 'one']);

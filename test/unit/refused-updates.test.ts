@@ -5,14 +5,14 @@ import { processError } from '../../src/temporal/errors.js';
 const refusedWith = (type?: string) =>
   processError(new WorkflowUpdateFailedError('refused', ApplicationFailure.nonRetryable('said by whomever', type)));
 
-test('what a process refuses with a code of ours is that refusal', () => {
+test('a process’s refusal with a code of ours is that refusal', () => {
   expect(refusedWith('registration.link_invalid')).toMatchObject({ code: 'registration.link_invalid' });
 });
 
 test.each([
   ['of a newer release', 'registration.closed_on_sundays'],
   ['of a step that was failed by hand', undefined],
-])('a code %s is an answer that nobody can have now, and no fault', (_, type) => {
+])('a code %s is an answer that is not available now, and no fault', (_, type) => {
   expect(refusedWith(type)).toMatchObject({ code: 'service.unavailable', options: { retryAfter: expect.any(Number) } });
 });
 

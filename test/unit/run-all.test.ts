@@ -1,7 +1,7 @@
 import type { State } from '@temporalio/worker';
 import { runAll, WorkersHang } from '../../src/worker/run-all.js';
 
-/** A worker whose run ends when the test says so. */
+/** Returns a worker whose run ends when the test says so. */
 function worker() {
   const { promise, resolve, reject } = later();
   const one = {
@@ -37,7 +37,7 @@ test('workers that are stopped in order end in order', async () => {
   await expect(running).resolves.toBeUndefined();
 });
 
-test('a worker that fails stops the others, and says why', async () => {
+test('a worker that fails stops the others, and gives the reason', async () => {
   const [first, other] = [worker(), worker()];
   const running = runAll([first, other], 5_000);
   first.state = 'FAILED';

@@ -5,7 +5,7 @@ import { projectRoot } from '../../src/platform/root.js';
 import { logFieldsTold } from '../support/log-fields.js';
 import { alertRules, dashboardPanels } from '../support/watched.js';
 
-/** Who is woken at night finds what to do: alerts, dashboard and run book belong together. */
+/** A person on call finds what to do: alerts, dashboard and runbook belong together. */
 
 const read = (path: string) => readFile(join(projectRoot, path), 'utf8');
 const rules = await alertRules();
@@ -23,7 +23,7 @@ test('every alert has its section, and every section of an alert its alert', () 
   expect([...sections.keys()].filter((name) => name.startsWith('Gatehouse')).sort()).toEqual([...alerts].sort());
 });
 
-test.each(rules)('$alert is told from its meaning to its end, and leads there', ({ alert, labels, annotations }) => {
+test.each(rules)('$alert is explained from its meaning to its end, with a link', ({ alert, labels, annotations }) => {
   expect(annotations.runbook_url).toBe(`docs/runbooks.md#${alert.toLowerCase()}`);
   expect(annotations.summary.length).toBeGreaterThan(10);
   expect(['critical', 'warning']).toContain(labels.severity);
@@ -35,7 +35,7 @@ const words = new Set([
   ...['sum', 'max', 'min', 'count', 'topk', 'by', 'rate', 'increase', 'changes', 'absent', 'histogram_quantile'],
   ...['and', 'or', 'unless', 'offset', 'vector', 'time', 'abs'],
 ]);
-/** `promtool check rules` reads them whole; this finds slips of the pen without it. */
+/** Finds typing errors; `promtool check rules` checks expressions completely. */
 function slipsIn(expression: string): string[] {
   const bare = expression.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\{[^{}]*\}/g, '');
   const unbalanced = ['()', '{}', '[]'].filter(
@@ -51,24 +51,24 @@ function slipsIn(expression: string): string[] {
   return [...unbalanced, ...unknown];
 }
 
-test('no expression of an alert or a panel has a word that nobody knows', async () => {
+test('no expression of an alert or a panel has an unknown word', async () => {
   const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   expect([...panels, ...rules.map(({ expr }) => expr)].flatMap(slipsIn)).toEqual([]);
   expect(slipsIn('summ(rate(up[5m])')).toEqual(['()', 'summ']);
 });
 
-test('a histogram is asked for its buckets or its count, a counter for its growth', async () => {
+test('a histogram is read by its buckets or its count, a counter by its growth', async () => {
   const panels = (await dashboardPanels()).flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   const wrong = [...panels, ...rules.map(({ expr }) => expr)].filter((expression) =>
     /(?<!(rate|increase)\()\b\w+_(total|bucket|count)(\{[^}]*\})?(?!\w|[{[])/.test(
-      // What is there and was not a while ago has begun meanwhile: that is growth, too.
+      // A series that exists now and did not before has begun meanwhile: that is growth, too.
       expression.replace(/"[^"]*"/g, '""').replace(/(\w+\{[^}]*\})\s+unless\s+\1 offset \d+m/g, ''),
     ),
   );
   expect(wrong).toEqual([]);
 });
 
-test('the dashboard has its rows, and panels that do not lie over each other', async () => {
+test('the dashboard has its rows, and panels that do not overlap', async () => {
   const panels = await dashboardPanels();
   expect(panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
     ...['Traffic', 'Sign-ins', 'Durable processes', 'PostgreSQL', 'Temporal', 'Process'],
@@ -78,7 +78,7 @@ test('the dashboard has its rows, and panels that do not lie over each other', a
   );
   expect(new Set(cells).size).toBe(cells.length);
   expect(Math.max(...panels.map(({ gridPos: { x, w } }) => x + w))).toBe(24);
-  // The run book sends people to panels by name.
+  // The runbook refers to panels by name.
   const titles = new Set(panels.map(({ title }) => title));
   const named = [...runbooks.matchAll(/\*([A-Z][^*]+)\*(?!\*)/g)].map(([, title]) =>
     (title as string).replace(/\s+/g, ' '),
@@ -86,7 +86,7 @@ test('the dashboard has its rows, and panels that do not lie over each other', a
   expect(named.filter((title) => title !== 'Pending Activities' && !titles.has(title))).toEqual([]);
 });
 
-test('what Docker Compose gives to Prometheus and Grafana is there, and is not for the public', async () => {
+test('what Docker Compose mounts into Prometheus and Grafana exists, and is not public', async () => {
   const { services } = parse(await read('docker-compose.yml'), { merge: true }) as {
     services: Record<string, { profiles?: string[]; volumes?: string[]; ports?: string[] }>;
   };

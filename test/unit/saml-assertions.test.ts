@@ -5,7 +5,7 @@ import { samlServiceProviderOf } from '../../src/domain/sso-protocols/saml/setti
 import { readXml, XmlRefused } from '../../src/domain/sso-protocols/saml/xml.js';
 import { assertionXml, partsOf, type ResponseParts } from '../support/saml/provider.js';
 
-/** What an assertion says of itself, each rule by its own words: here nobody asks who has signed it. */
+/** Each rule about an assertion has its own message: here nothing checks who has signed it. */
 
 const now = new Date('2026-11-22T10:00:00.000Z');
 const later = (ms: number) => new Date(now.getTime() + ms);
@@ -28,7 +28,7 @@ const read = (xml: string, { inResponseTo = request, mapping = {} }: Asked = {})
     inResponseTo,
     now,
   });
-/** `taken`, or why not. */
+/** Returns `taken`, or the reason why not. */
 function outcomeOf(xml: string, asked: Asked = {}): string {
   return outcomeOfReading(() => read(xml, asked));
 }
@@ -43,7 +43,7 @@ function outcomeOfReading(work: () => unknown): string {
   }
 }
 
-/** The honest assertion with one piece written otherwise. */
+/** Returns the honest assertion with one piece replaced. */
 function otherwise(piece: string | RegExp, replacement: string, changes: Partial<ResponseParts> = {}): string {
   const honest = xmlOf(changes);
   const written = honest.replace(piece, replacement);
@@ -51,7 +51,7 @@ function otherwise(piece: string | RegExp, replacement: string, changes: Partial
   return written;
 }
 
-test('the honest one is taken, and it may have spaces around what it names', () => {
+test('the honest one is accepted, and may have spaces around its values', () => {
   expect(outcomeOf(xmlOf())).toBe('taken');
   expect(read(otherwise(/(<saml:Issuer>)(.*?)</, '$1\n $2 <')).issuer).toBe(issuer);
   expect(outcomeOf(otherwise(/(<saml:Audience>)(.*?)</, '$1\n $2 <'))).toBe('taken');
@@ -128,11 +128,11 @@ test.each([
     '$1$1',
     'malformed: It has more than one Subject in its Assertion',
   ],
-])('%s is refused by its own words', (_, piece, replacement, refusal) => {
+])('%s is refused with its own message', (_, piece, replacement, refusal) => {
   expect(outcomeOf(otherwise(piece, replacement))).toBe(refusal);
 });
 
-describe('who is meant', () => {
+describe('the audience', () => {
   const other = '<saml:Audience>https://other.example</saml:Audience>';
 
   test('is any of the audiences of a restriction', () => {
@@ -157,21 +157,21 @@ describe('of several confirmations', () => {
   const late = confirmation.replace(/NotOnOrAfter="[^"]*"/, `NotOnOrAfter="${later(-60_000).toISOString()}"`);
   const confirmedBy = (...confirmations: string[]) => otherwise(confirmation, confirmations.join(''));
 
-  test('the one that fits decides', () => {
+  test('the matching one decides', () => {
     for (const beside of [keyHolder, elsewhere, late]) {
       expect(outcomeOf(confirmedBy(beside, confirmation))).toBe('taken');
       expect(outcomeOf(confirmedBy(confirmation, beside))).toBe('taken');
     }
   });
 
-  test('where none fits, the first bearer’s reason is told', () => {
+  test('without a match, the first bearer’s reason is reported', () => {
     expect(outcomeOf(confirmedBy(keyHolder, elsewhere, late))).toMatch(/^recipient_mismatch/);
     expect(outcomeOf(confirmedBy(late, elsewhere))).toMatch(/^expired/);
     expect(outcomeOf(confirmedBy(keyHolder))).toMatch(/^malformed: Nothing confirms/);
   });
 });
 
-describe('times hold to the second, give or take a minute', () => {
+describe('times are exact to the second, with a minute’s tolerance', () => {
   test.each<[string, Partial<ResponseParts>, string]>([
     ['began a minute from now', { notBefore: later(60_000) }, 'taken'],
     ['begins later', { notBefore: later(60_001) }, 'not_yet_valid'],
@@ -203,7 +203,7 @@ describe('times hold to the second, give or take a minute', () => {
     expect(outcomeOf(otherwise(/ IssueInstant="[^"]*"/, ` IssueInstant="${instant}"`)).split(':')[0]).toBe(outcome);
   });
 
-  test('one that nobody asked for is at most eleven minutes old', () => {
+  test('an unsolicited one is at most eleven minutes old', () => {
     const unasked = (age: number) =>
       outcomeOf(xmlOf({ inResponseTo: null, issueInstant: later(-age) }), { inResponseTo: null });
     expect(unasked(660_000)).toBe('taken');
@@ -231,7 +231,7 @@ test.each([
   expect(read(xmlOf({ contextClass })).amr).toEqual(amr);
 });
 
-test('no context says nothing of how somebody signed in', () => {
+test('no context says nothing about how a person signed in', () => {
   expect(read(otherwise(/<saml:AuthnContextClassRef>.*<\/saml:AuthnContextClassRef>/, '')).amr).toEqual([]);
   expect(read(otherwise(/<saml:AuthnContext>.*<\/saml:AuthnContext>/, '')).amr).toEqual([]);
 });
@@ -265,7 +265,7 @@ describe('the address', () => {
   const format = (name: string) => ({ nameIdAttributes: ` Format="urn:oasis:names:tc:SAML:${name}"` });
   const emailOf = (changes: Partial<ResponseParts>, mapping = {}) => read(xmlOf(changes), { mapping }).email;
 
-  test('is the NameID’s where that may be one', () => {
+  test('is the NameID’s if that may be one', () => {
     expect(emailOf(format('1.1:nameid-format:emailAddress'))).toBe('ana@acme.example');
     expect(emailOf(format('1.1:nameid-format:unspecified'))).toBe('ana@acme.example');
     expect(emailOf({ nameIdAttributes: '' })).toBe('ana@acme.example');
@@ -289,7 +289,7 @@ describe('the address', () => {
     );
   });
 
-  test('is no other attribute’s where one is mapped', () => {
+  test('is no other attribute’s if one is mapped', () => {
     const sent = { attributes: { mail: ['mail@acme.example'], work: ['work@acme.example'] } };
     expect(emailOf(sent, { email: 'work' })).toBe('work@acme.example');
     expect(emailOf({ ...sent, ...format('2.0:nameid-format:persistent') }, { email: 'none' })).toBeNull();
@@ -319,7 +319,7 @@ describe('XML is read up to', () => {
     ['a processing instruction', '<a><?b c?></a>', 'malformed: It has a processing instruction'],
   ])('%s', (_, text, expected) => expect(outcome(text).slice(0, expected.length)).toBe(expected));
 
-  test('and attributes of other namespaces are none of SAML’s', () => {
+  test('XML attributes of other namespaces do not count as SAML’s', () => {
     const { attributes } = readXml('<a xmlns:x="urn:x" x:ID="theirs"/>', { maxLength: 100 });
     expect([...attributes.keys()]).toEqual([]);
   });

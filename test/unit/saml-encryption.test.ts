@@ -30,14 +30,14 @@ const refused = async (xml: string, code: SsoRefusal, answered: Answered = {}) =
 
 const signedAssertion = (about = parts()) => sign(assertionXml(about), 'Assertion', key);
 const toUs = (plain: string | Buffer, choices: Encrypting = {}) => encrypted(plain, receiver.ours.certificate, choices);
-/** Its assertion signed, and encrypted. */
+/** Returns an answer with its assertion signed, and encrypted. */
 const answer = (choices: Encrypting = {}, about = parts()) => responseXml(about, toUs(signedAssertion(about), choices));
 const wholly = (xml: string, by = key) => sign(xml, 'Response', by);
 const [cbc, sha256] = [{ cipher: 'aes-256-cbc' } as const, `${xenc}sha256`];
 const oaep256 = { oaepHash: 'sha256', keyMethod: oaepOf(sha256, `${xenc11}mgf1sha256`) } as const;
 
 describe('an encrypted answer', () => {
-  test('says what it says unencrypted', async () => {
+  test('says what it would say unencrypted', async () => {
     const about = parts();
     expect(await verify(answer({}, about))).toEqual(await verify(signedResponse(about, key)));
   });
@@ -58,7 +58,7 @@ describe('an encrypted answer', () => {
     (choices) => expect(verify(wholly(answer(choices)))).resolves.toMatchObject({ subject: 'ana@acme.example' }),
   );
 
-  test('may be signed only as a whole where the connection allows it', async () => {
+  test('may be signed only as a whole if the connection allows it', async () => {
     const as = { samlWantAssertionsSigned: false };
     const xml = wholly(responseXml(parts(), toUs(assertionXml(parts()), cbc)));
     await expect(verify(xml, { as })).resolves.toMatchObject({ subject: 'ana@acme.example' });
@@ -81,7 +81,7 @@ describe('an encrypted answer', () => {
   });
 });
 
-describe('is refused before it is decrypted, saying why,', () => {
+describe('is refused before it is decrypted, with the reason,', () => {
   test.each<[string, string, Encrypting]>([
     ['AES-CBC in a response that nobody has signed', 'aes-256-cbc', cbc],
     ['RSA 1.5', 'rsa-1_5', { padding: 'pkcs1', keyMethod: `<xenc:EncryptionMethod Algorithm="${xenc}rsa-1_5"/>` }],
@@ -103,7 +103,7 @@ describe('is refused before it is decrypted, saying why,', () => {
     expect([refusal.code, refusal.message]).toEqual(['algorithm_refused', expect.stringContaining(named)]);
   });
 
-  test('a response whose signature is not right, whatever is in it', async () => {
+  test('a response whose signature is wrong, whatever is in it', async () => {
     await refused(wholly(answer(cbc), receiver.other), 'signature_invalid');
     const [honest, evil] = [
       toUs(signedAssertion(), cbc),
@@ -118,7 +118,7 @@ describe('is refused before it is decrypted, saying why,', () => {
     );
   });
 
-  test('what is no encryption, or not one', async () => {
+  test('content that is not encrypted, or not once', async () => {
     const content = `${xenc}Content`;
     for (const xml of [
       answer({ type: content }),
@@ -143,10 +143,10 @@ describe('is refused before it is decrypted, saying why,', () => {
     }
   });
 
-  test('what is longer than any answer', () => refused(responseXml(parts(), toUs(Buffer.alloc(300_000))), 'too_large'));
+  test('an answer of excessive length', () => refused(responseXml(parts(), toUs(Buffer.alloc(300_000))), 'too_large'));
 });
 
-describe('whatever fails by our key fails alike:', () => {
+describe('every failure of decryption looks the same:', () => {
   const flip = (at: number) => (bytes: Buffer) => {
     const changed = Buffer.from(bytes);
     const place = at < 0 ? changed.length + at : at;
@@ -185,7 +185,7 @@ describe('whatever fails by our key fails alike:', () => {
     ]);
   });
 
-  test('it is the provider who has said it where that has signed the response, in answer to this request', async () => {
+  test('the provider is responsible if it has signed the response to this request', async () => {
     const broken = { key: flip(7) };
     expect((await refusalOf(wholly(answer(broken)))).isSigned).toBe(true);
     expect((await refusalOf(answer(broken))).isSigned).toBe(false);
@@ -193,7 +193,7 @@ describe('whatever fails by our key fails alike:', () => {
   });
 });
 
-describe('what was encrypted', () => {
+describe('the decrypted content', () => {
   const inside = (plain: string) => responseXml(parts(), toUs(plain));
 
   test('has to be signed, by the provider: anybody can encrypt', async () => {
@@ -203,7 +203,7 @@ describe('what was encrypted', () => {
     await refused(wholly(inside(signedAssertion().replace('ana@acme', 'eve@acme'))), 'signature_invalid');
   });
 
-  test('is held against everything that it is unencrypted', async () => {
+  test('is checked as an unencrypted one', async () => {
     await refused(answer({}, parts({ audience: 'https://x.example' })), 'audience_mismatch');
     await refused(answer({}, parts({ recipient: 'https://x.example' })), 'recipient_mismatch');
     await refused(answer({}, parts({ inResponseTo: '_another' })), 'in_response_to_mismatch');

@@ -10,7 +10,10 @@ import {
 } from '../support/saml/provider.js';
 import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
 
-/** What the response around an assertion has to say, and whose word it is where something is wrong: strangers switch off no connection. */
+/**
+ * What the response around an assertion has to say, and who is responsible for an error: strangers disable no
+ * connection.
+ */
 
 let receiver: SamlReceiver;
 let key: ProviderKey;
@@ -22,15 +25,15 @@ beforeAll(async () => {
 const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 const verify = (xml: string, as: Partial<SsoConnection> = {}, more: Answered = {}) =>
   receiver.verify(posted(xml), { as, ...more });
-/** Both signed, or the response alone. */
+/** Both are signed, or the response alone. */
 const bothSigned = (about: ResponseParts) => sign(signedResponse(about, key), 'Response', key);
 const aroundSigned = (about: ResponseParts) => sign(responseXml(about, assertionXml(about)), 'Response', key);
 const anyPart = { samlWantAssertionsSigned: false };
 
-describe('a refusal is the provider’s word', () => {
+describe('a refusal counts as the provider’s', () => {
   const elsewhere = 'https://elsewhere.example/acs';
 
-  test('where it has signed, for this request, what is wrong', async () => {
+  test('if it has signed the error, for this request', async () => {
     const wrongAudience = signedResponse(parts({ audience: 'https://other.example' }), key);
     await expect(verify(wrongAudience)).rejects.toMatchObject({ code: 'audience_mismatch', isSigned: true });
     const wrongDestination = bothSigned(parts({ destination: elsewhere }));
@@ -39,12 +42,12 @@ describe('a refusal is the provider’s word', () => {
     await expect(verify(around, anyPart)).rejects.toMatchObject({ code: 'audience_mismatch', isSigned: true });
   });
 
-  test('and not where anybody can have written it around what it has signed', async () => {
+  test('and not if anybody can have written it around what it has signed', async () => {
     const envelope = signedResponse(parts({ destination: elsewhere }), key);
     await expect(verify(envelope)).rejects.toMatchObject({ code: 'destination_mismatch', isSigned: false });
   });
 
-  test('nor where it has signed that for another request, or for none', async () => {
+  test('nor if it has signed that for another request, or for none', async () => {
     for (const inResponseTo of ['_another', null]) {
       const earlier = parts({ inResponseTo });
       const own = responseXml(parts(), sign(assertionXml(earlier), 'Assertion', key));
@@ -54,7 +57,7 @@ describe('a refusal is the provider’s word', () => {
     }
   });
 
-  test('and of an answer that nobody asked for, where it has signed that one', async () => {
+  test('and for an unsolicited answer, if it has signed that one', async () => {
     const unasked = { samlAllowIdpInitiated: true };
     const about = parts({ inResponseTo: null, audience: 'https://other.example' });
     const refusal = verify(signedResponse(about, key), unasked, { requestId: null });
@@ -64,7 +67,7 @@ describe('a refusal is the provider’s word', () => {
   });
 });
 
-describe('what is to be signed', () => {
+describe('what has to be signed', () => {
   test.each<[string, boolean, (about: ResponseParts) => string, string | null]>([
     ['the assertion, where it has to be', true, (about) => signedResponse(about, key), null],
     ['both, where the assertion has to be', true, (about) => bothSigned(about), null],
@@ -89,13 +92,13 @@ describe('what is to be signed', () => {
 describe('the envelope', () => {
   const withoutDestination = { destination: null };
 
-  test('names where it was sent, if it is signed itself', async () => {
+  test('names its destination, if it is signed itself', async () => {
     await expect(verify(signedResponse(parts(withoutDestination), key))).resolves.toBeDefined();
     const signed = bothSigned(parts(withoutDestination));
     await expect(verify(signed)).rejects.toMatchObject({ code: 'destination_mismatch' });
   });
 
-  test('needs neither issuer nor time, and is held against those that it has', async () => {
+  test('needs neither issuer nor time, and is checked by those that it has', async () => {
     const about = parts();
     const bare = (xml: string) =>
       xml.replace(/<saml:Issuer [^>]*>[^<]*<\/saml:Issuer>/, '').replace(/ IssueInstant="[^"]*"/, '');
@@ -113,7 +116,7 @@ describe('the envelope', () => {
   });
 });
 
-describe('a provider that refuses', () => {
+describe('a provider’s refusal', () => {
   const saying = (code: string, detail?: string) =>
     responseXml(parts({ status: `urn:oasis:names:tc:SAML:2.0:status:${code}` }), '').replace(
       /(<samlp:StatusCode [^>]*)\/>/,

@@ -22,7 +22,7 @@ const post = (samlResponse: string, as: Partial<SsoConnection> = {}) => receiver
 const refused = (xml: string, code: SsoRefusal) => expect(post(posted(xml))).rejects.toMatchObject({ code });
 const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 
-/** The pieces of an honest answer, for somebody who puts them together in another way. */
+/** Returns the pieces of an honest answer, to be combined in another way. */
 function pieces() {
   const honest = parts();
   const assertion = sign(assertionXml(honest), 'Assertion', key);
@@ -102,7 +102,7 @@ describe('a signature that is wrapped around something else (XSW) is refused', (
   });
 });
 
-describe('what is signed, but lacks what it is held against, is refused', () => {
+describe('signed content without what it is checked by is refused', () => {
   const without = (part: RegExp | string) => (assertion: string) => {
     expect(assertion).toMatch(part);
     return assertion.replace(part, '');
@@ -142,11 +142,11 @@ describe('what is signed, but lacks what it is held against, is refused', () => 
   });
 });
 
-describe('XML that is read in two ways', () => {
+describe('ambiguous XML', () => {
   test('a comment inside of the NameID does not shorten it', async () => {
     const xml = signedResponse(parts({ nameId: 'ana@acme.example<!-- -->.evil.example' }), key);
     expect((await post(posted(xml))).subject).toBe('ana@acme.example.evil.example');
-    // Put in afterwards, it does not break the signature, and changes nothing.
+    // Inserted afterwards, it does not break the signature, and changes nothing.
     const added = signedResponse(parts(), key).replace('ana@acme.example', 'ana@<!-- x -->acme.example');
     expect((await post(posted(added))).subject).toBe('ana@acme.example');
   });
@@ -157,7 +157,7 @@ describe('XML that is read in two ways', () => {
     expect(answer.attributes).toEqual({ mail: ['ceo@acme.example.evil.example'], other: ['a<bc'] });
   });
 
-  test('a NameID with an element in it is none', () =>
+  test('a NameID with an element in it is refused', () =>
     refused(
       signedResponse(parts({ nameId: 'ana@acme.example<x xmlns="urn:x">.evil.example</x>' }), key),
       'subject_missing',
@@ -177,7 +177,7 @@ describe('XML that is read in two ways', () => {
     }
   });
 
-  test('an entity that XML does not know is refused, and the five that it does are read', async () => {
+  test('an entity that XML does not define is refused, and the five that it does are read', async () => {
     await refused(signedResponse(parts(), key).replace('ana@acme', '&ana;'), 'malformed');
     const known = await post(posted(signedResponse(parts({ nameId: '&lt;a&amp;b&gt;@acme.example' }), key)));
     expect(known.subject).toBe('<a&b>@acme.example');
@@ -201,7 +201,7 @@ describe('XML that is read in two ways', () => {
 });
 
 describe('bytes', () => {
-  test('what is no base64, or no UTF-8, is refused', async () => {
+  test('that are no base64, or no UTF-8, are refused', async () => {
     const refusedBytes = (samlResponse: string) =>
       expect(post(samlResponse)).rejects.toMatchObject({ code: 'malformed' });
     await refusedBytes('%%%');
@@ -210,18 +210,18 @@ describe('bytes', () => {
     await refusedBytes(Buffer.from(signedResponse(parts(), key), 'utf16le').toString('base64'));
   });
 
-  test('an honest answer may come in lines, and with a byte order mark', async () => {
+  test('of an honest answer may come in lines, and with a byte order mark', async () => {
     const lines = posted(`\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n${signedResponse(parts(), key)}`);
     await expect(post(lines.replace(/.{76}/g, '$&\r\n'))).resolves.toBeDefined();
   });
 
-  test('lines may have come to end otherwise on the way, which XML takes for the same', async () => {
+  test('may have other line ends after transport, which XML treats as equal', async () => {
     const signed = signedResponse(parts({ attributes: { street: ['Long Lane 1\nLondon'] } }), key);
     const { attributes } = await post(posted(signed.replaceAll('\n', '\r\n')));
     expect(attributes).toEqual({ street: ['Long Lane 1\nLondon'] });
   });
 
-  test('what is too long, too deep or has too many elements is not read', async () => {
+  test('that are too long, too deep or have too many elements are not read', async () => {
     const deep = (n: number) => `${'<a>'.repeat(n)}${'</a>'.repeat(n)}`;
     await refused(`<a>${'x'.repeat(300_000)}</a>`, 'too_large');
     await refused(`<a>${'x'.repeat(3_000_000)}</a>`, 'too_large');

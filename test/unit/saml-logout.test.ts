@@ -58,7 +58,7 @@ const meant = {
   once: { id: '_logout', until: later(120_000) },
 };
 
-test('a signed request says whose session has ended, by redirect and by form', async () => {
+test('a signed request names the ended session’s person, by redirect and by form', async () => {
   expect(await byQuery(query(requestXml(), key))).toEqual(meant);
   expect(await byForm(signed())).toEqual(meant);
 });
@@ -69,19 +69,19 @@ describe.each([
 ])('%s, a request is refused that', (_, send) => {
   test('is signed by another key', () => refused(send({}, other), 'signature_invalid'));
   test('is from another provider', () => refused(send({ issuer: 'https://evil.example' }), 'issuer_mismatch'));
-  test('was sent to somewhere else', () => refused(send({ destination: `${baseUrl}/x` }), 'destination_mismatch'));
-  test('is over, or old, or of the future', async () => {
+  test('was sent to another destination', () => refused(send({ destination: `${baseUrl}/x` }), 'destination_mismatch'));
+  test('has expired, or is old, or from the future', async () => {
     await refused(send({ notOnOrAfter: later(-61_000) }), 'expired');
     await refused(send({ notOnOrAfter: null, issueInstant: later(-361_000) }), 'expired');
     await refused(send({ issueInstant: later(61_000) }), 'not_yet_valid');
   });
-  test('names nobody, or somebody twice', async () => {
+  test('names nobody, or two people', async () => {
     await refused(send({ content: '' }), /subject_missing|malformed/);
     await refused(send({ content: '<saml:NameID>a</saml:NameID><saml:NameID>b</saml:NameID>' }), /malformed/);
   });
 });
 
-test('a request whose name is encrypted is refused, saying so', async () => {
+test('a request with an encrypted name is refused, with that reason', async () => {
   const content =
     '<saml:EncryptedID><xenc:EncryptedData xmlns:xenc="http://www.w3.org/2001/04/xmlenc#"/></saml:EncryptedID>';
   await refused(byQuery(query(requestXml({ content }), key)), 'encryption_unsupported');
@@ -98,7 +98,7 @@ test('an unsigned request is refused, and one that is signed with SHA-1', async 
   await refused(byForm(posted(requestXml())), 'unsigned');
 });
 
-test('nothing of a query can be changed or added to after it was signed', async () => {
+test('nothing in a query can be changed or added after it was signed', async () => {
   const whole = query(requestXml(), key);
   await refused(byQuery(whole.replace('RelayState=a', 'RelayState=b')), 'signature_invalid');
   await refused(byQuery(`SAMLRequest=x&${whole}`), 'malformed');
@@ -106,12 +106,12 @@ test('nothing of a query can be changed or added to after it was signed', async 
   await refused(byQuery(whole.replace('RelayState=', 'RelayState=%')), 'malformed');
 });
 
-test('what is inflated to more than any request is not read', async () => {
+test('a query that inflates to more than any request is not read', async () => {
   const bomb = `${requestXml()}<!--${'x'.repeat(10_000_000)}-->`;
   await refused(byQuery(query(bomb, key)), 'malformed');
 });
 
-test('our answer says which request it answers, signed, with the state that came', async () => {
+test('our answer names its request, signed, with the state that came', async () => {
   const url = new URL((await protocol.answerLogout(connection, { id: '_logout', relayState: 'a/b' })) ?? '');
   expect(url.origin + url.pathname).toBe('https://idp.example/slo');
   expect(url.searchParams.get('RelayState')).toBe('a/b');
@@ -136,7 +136,7 @@ test.each(['sha256', 'sha512'])(
   },
 );
 
-describe('leaving a provider', () => {
+describe('our sign-out at a provider', () => {
   const nameId = {
     value: 'ana&<b>@acme.example',
     format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
@@ -150,7 +150,7 @@ describe('leaving a provider', () => {
       handle: { protocol: 'saml', nameId, sessionIndex },
     });
 
-  test('names the person and the session as the provider has, signed, and in its own place for that', async () => {
+  test('names the person and the session as the provider does, signed, and at its own address for that', async () => {
     const url = (await leaving()) ?? '';
     expect(leavingIn(url)).toMatchObject({
       at: 'https://idp.example/slo',
@@ -189,8 +189,8 @@ describe('leaving a provider', () => {
         left({ form: posted(sign(answerXml(parts), 'LogoutResponse', by)) }),
     ],
   ])('%s, an answer', (_, send) => {
-    test('its answer is accepted', () => expect(send({})).resolves.toBeUndefined());
-    test('is refused of another key, provider, place, request or time, and where the person is not out', async () => {
+    test('is accepted', () => expect(send({})).resolves.toBeUndefined());
+    test('is refused with another key, provider, destination, request or time, and if the person is not signed out', async () => {
       await refused(send({}, other), 'signature_invalid');
       await refused(send({ issuer: 'https://evil.example' }), 'issuer_mismatch');
       await refused(send({ destination: `${baseUrl}/x` }), 'destination_mismatch');

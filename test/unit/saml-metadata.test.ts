@@ -59,13 +59,13 @@ describe('the metadata of a provider', () => {
     expect(samlSigningCert.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
   });
 
-  test('may be among others, if it is the only provider of them', () => {
+  test('may be among others, if its provider is the only one', () => {
     expect(parseMetadata(all(serviceProvider, all(plain())), now).samlEntityId).toBe('https://idp.example');
     refused(all(plain(), plain()), /several/);
     refused(all(serviceProvider), /no identity provider/);
   });
 
-  test('is refused after its validUntil, wherever that stands', () => {
+  test('is refused after its validUntil, at whatever level', () => {
     const attributes = ' validUntil="2026-11-22T09:59:59Z"';
     const content = keyDescriptor(bare(key.certificate)) + redirect;
     refused(entity(content, { attributes }), /valid until/);
@@ -85,7 +85,7 @@ describe('the metadata of a provider', () => {
     refused(entity(certified + redirect).replace('SAML:2.0:protocol', 'SAML:1.1:protocol'), /no identity provider/);
   });
 
-  test('is refused where it is hostile, or no metadata at all', () => {
+  test('is refused if it is hostile, or no metadata at all', () => {
     refused(`<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>${plain()}`, /DOCTYPE/);
     refused('<html><body>Sign in</body></html>', /no identity provider/);
     refused('', /well-formed/);
@@ -96,10 +96,10 @@ describe('the metadata of a provider', () => {
   });
 });
 
-describe('what a provider is told of us', () => {
+describe('our metadata for a provider', () => {
   const connection = { id: randomUUID(), samlWantAssertionsSigned: true, samlNameIdFormat: null } as SsoConnection;
 
-  test('metadata names where to answer, whom and what signs our messages; what to encrypt to, and how, where it is asked for', async () => {
+  test('names where to answer, who we are and what signs our messages; on request, how to encrypt', async () => {
     const protocol = createSamlProtocol({
       baseUrl: 'https://id.example',
       keyOf: async () => asOurs(key),
@@ -113,7 +113,7 @@ describe('what a provider is told of us', () => {
       const [descriptor] = new RegExp(`<KeyDescriptor use="${use}">.*?</KeyDescriptor>`, 's').exec(xml) ?? [];
       expect(descriptor).toContain(bare(key.certificate));
     }
-    // AD FS and Shibboleth encrypt as soon as they find a key for it, and read ours anew by themselves.
+    // AD FS and Shibboleth encrypt as soon as they find a key for it, and reload our metadata by themselves.
     const usual = await protocol.metadataOf(connection);
     expect(usual).toBe(xml.replace(/\s*<KeyDescriptor use="encryption">.*?<\/KeyDescriptor>/s, ''));
     expect(usual).not.toContain('use="encryption"');
@@ -127,7 +127,7 @@ describe('what a provider is told of us', () => {
     expect(xml).toContain('AuthnRequestsSigned="true" WantAssertionsSigned="true"');
   });
 
-  test('what somebody has typed into a connection is text in it, and no markup', async () => {
+  test('contains what was typed into a connection as text, and not as markup', async () => {
     const protocol = createSamlProtocol({
       baseUrl: 'https://id.example',
       keyOf: async () => asOurs(key),
@@ -138,7 +138,7 @@ describe('what a provider is told of us', () => {
   });
 });
 
-test('a key that is not RSA is refused when it is imported, and not only at the first sign-in', async () => {
+test('a key that is not RSA is refused at its import, and not only at the first sign-in', async () => {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(

@@ -28,7 +28,7 @@ const refused = (xml: string, code: SsoRefusal, answered: Answered = {}) =>
 const later = (ms: number) => receiver.later(ms);
 
 describe('an honest answer', () => {
-  test('says who somebody is, how they proved it, and everything that the provider sent', async () => {
+  test('says who a person is, how they authenticated, and everything that the provider sent', async () => {
     const asked = parts();
     expect(await verify(signedResponse(asked, key))).toEqual({
       issuer: receiver.issuer,
@@ -49,7 +49,7 @@ describe('an honest answer', () => {
     });
   });
 
-  test('may be signed as a whole, beside its assertion, or instead where the connection allows it', async () => {
+  test('may be signed as a whole, besides its assertion, or instead if the connection allows it', async () => {
     const whole = sign(responseXml(parts(), assertionXml(parts())), 'Response', key);
     const both = sign(signedResponse(parts(), key), 'Response', key);
     await expect(verify(both)).resolves.toMatchObject({ subject: 'ana@acme.example' });
@@ -90,14 +90,14 @@ describe('an honest answer', () => {
     await expect(verify(signedResponse(parts(), key, pss))).resolves.toBeDefined();
   });
 
-  test('may have been made by a clock that is less than a minute off', async () => {
+  test('may have been created by a clock that is less than a minute off', async () => {
     await expect(verify(signedResponse(parts({ notBefore: later(50_000) }), key))).resolves.toBeDefined();
     await expect(verify(signedResponse(parts({ notOnOrAfter: later(-50_000) }), key))).resolves.toBeDefined();
   });
 });
 
-describe('who is meant', () => {
-  test('a qualifier that says what holds anyway does not make a stranger of anybody', async () => {
+describe('the person', () => {
+  test('is the same with a qualifier that states the obvious', async () => {
     const { entityId, issuer } = receiver;
     const plain = parts({ nameId: 'u-1', nameIdAttributes: '' });
     const said = parts({ nameId: 'u-1', nameIdAttributes: ` NameQualifier="${issuer}" SPNameQualifier="${entityId}"` });
@@ -107,7 +107,7 @@ describe('who is meant', () => {
     expect((await verify(signedResponse(qualified, key))).subject).toBe(`https://other.example!${entityId}!u-1`);
   });
 
-  test('a name that no database has room for is refused', async () => {
+  test('is refused with a name too long for the database', async () => {
     const nameIdAttributes = ` NameQualifier="${'x'.repeat(3000)}"`;
     await refused(signedResponse(parts({ nameId: 'u-1', nameIdAttributes }), key), 'too_large');
     const transient = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
@@ -115,7 +115,7 @@ describe('who is meant', () => {
     await refused(signedResponse(parts({ nameIdAttributes: transient, attributes }), key), 'too_large');
   });
 
-  test('a transient NameID is nobody, unless a lasting attribute says who', async () => {
+  test('is nobody with a transient NameID, unless a persistent attribute says who', async () => {
     const nameIdAttributes = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:transient"';
     await refused(signedResponse(parts({ nameId: '_x', nameIdAttributes }), key), 'subject_missing');
     const attributes = { 'urn:oasis:names:tc:SAML:attribute:subject-id': ['ana@acme.example'] };
@@ -123,7 +123,7 @@ describe('who is meant', () => {
     expect([lasting.subject, lasting.sessionIndex]).toEqual(['ana@acme.example', 'transient _x']);
   });
 
-  test('the address comes from the mapped attribute, from one that is usually called so, or from the NameID', async () => {
+  test('has the address of the mapped attribute, of a commonly named one, or of the NameID', async () => {
     const attributes = { mail: ['ana@mail.example'], work: ['ana@work.example'], empty: [] };
     const xml = signedResponse(parts({ attributes }), key);
     expect((await verify(xml)).email).toBe('ana@mail.example');
@@ -133,7 +133,7 @@ describe('who is meant', () => {
     expect((await verify(signedResponse(none, key))).email).toBeNull();
   });
 
-  test('an attribute may be called anything', async () => {
+  test('may have attributes of any name', async () => {
     const attributes = { __proto__x: ['1'], constructor: ['2'], getAssertionXml: ['3'] };
     Object.defineProperty(attributes, '__proto__', { value: ['4'], enumerable: true });
     const answer = await verify(signedResponse(parts({ attributes }), key));
@@ -145,7 +145,7 @@ describe('who is meant', () => {
     ]);
   });
 
-  test('a second factor is believed where the provider says that there was one', async () => {
+  test('has used a second factor if the provider says so', async () => {
     const refeds = parts({ contextClass: 'https://refeds.org/profile/mfa' });
     const microsoft = parts({
       attributes: {
@@ -163,7 +163,7 @@ describe('who is meant', () => {
 describe('an answer is refused that', () => {
   test('is not signed', () => refused(responseXml(parts(), assertionXml(parts())), 'unsigned'));
 
-  test('is signed by another key, even if it sends that along', () =>
+  test('is signed by another key, even if that is enclosed', () =>
     refused(signedResponse(parts(), other), 'signature_invalid'));
 
   test('was changed after it was signed', () =>
@@ -176,7 +176,7 @@ describe('an answer is refused that', () => {
     await refused(signedResponse(parts(), key, { digestAlgorithm }), 'algorithm_refused');
   });
 
-  test('is signed with its comments, or by a transformation that SAML does not know', async () => {
+  test('is signed with its comments, or by a transformation that SAML does not define', async () => {
     const withComments = 'http://www.w3.org/2001/10/xml-exc-c14n#WithComments';
     const enveloped = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
     await refused(signedResponse(parts(), key, { transforms: [enveloped, withComments] }), 'algorithm_refused');
@@ -187,7 +187,7 @@ describe('an answer is refused that', () => {
 
   test('is from another provider', async () => {
     await refused(signedResponse(parts({ issuer: 'https://evil.example' }), key), 'issuer_mismatch');
-    const outside = signedResponse(parts(), key).replace(receiver.issuer, 'https://evil.example'); // the response's own
+    const outside = signedResponse(parts(), key).replace(receiver.issuer, 'https://evil.example'); // the response's own issuer
     await refused(outside, 'issuer_mismatch');
   });
 
@@ -197,7 +197,7 @@ describe('an answer is refused that', () => {
     await refused(responseXml(parts(), sign(unrestricted, 'Assertion', key)), 'audience_mismatch');
   });
 
-  test('is for two audiences that must both be meant, one of them somebody else', () => {
+  test('is for two audiences that must both be met, one of them another’s', () => {
     const conditions =
       '<saml:AudienceRestriction><saml:Audience>https://x.example</saml:Audience></saml:AudienceRestriction>';
     return refused(signedResponse(parts({ conditions }), key), 'audience_mismatch');
@@ -206,7 +206,7 @@ describe('an answer is refused that', () => {
   test('is for another recipient', () =>
     refused(signedResponse(parts({ recipient: 'https://sp.example/acs' }), key), 'recipient_mismatch'));
 
-  test('was sent to somewhere else, or does not say where to although it is signed as a whole', async () => {
+  test('was sent to another destination, or names none although it is signed as a whole', async () => {
     await refused(signedResponse(parts({ destination: 'https://sp.example/acs' }), key), 'destination_mismatch');
     const nowhere = sign(signedResponse(parts({ destination: null }), key), 'Response', key);
     await refused(nowhere, 'destination_mismatch');
@@ -230,19 +230,19 @@ describe('an answer is refused that', () => {
   test('says that the session at the provider is over', () =>
     refused(signedResponse(parts({ sessionNotOnOrAfter: later(-61_000) }), key), 'expired'));
 
-  test('was issued, or has somebody sign in, in the future', async () => {
+  test('was issued in the future, or has a sign-in in the future', async () => {
     await refused(signedResponse(parts({ authnInstant: later(120_000) }), key), 'not_yet_valid');
     await refused(signedResponse(parts({ issueInstant: later(120_000) }), key), 'not_yet_valid');
   });
 
-  test('names a time that is none', async () => {
+  test('has an invalid time', async () => {
     const xml = assertionXml(parts()).replace(/AuthnInstant="[^"]+"/, 'AuthnInstant="yesterday"');
     await refused(responseXml(parts(), sign(xml, 'Assertion', key)), 'malformed');
     const local = assertionXml(parts()).replace(/ NotOnOrAfter="([^"]+)Z" Rec/, ' NotOnOrAfter="$1" Rec');
     await refused(responseXml(parts(), sign(local, 'Assertion', key)), 'malformed');
   });
 
-  test('has a condition that nobody here knows', () =>
+  test('has an unknown condition', () =>
     refused(signedResponse(parts({ conditions: '<x:Weekday xmlns:x="urn:x"/>' }), key), 'malformed'));
 
   test('says that the sign-in did not succeed', async () => {
@@ -251,7 +251,7 @@ describe('an answer is refused that', () => {
     await refused(signedResponse(parts({ status }), key), 'status_not_success');
   });
 
-  test('says why in its own words, which are one line for whoever tries it out', async () => {
+  test('explains itself in its own words, which are one line in a test’s report', async () => {
     const said = async (more: string) => {
       const policy = '<samlp:StatusCode Value="urn:oasis:names:tc:SAML:2.0:status:InvalidNameIDPolicy"/>';
       const status = 'urn:oasis:names:tc:SAML:2.0:status:Requester';
@@ -269,7 +269,7 @@ describe('an answer is refused that', () => {
     expect(await said(message('x'.repeat(1_000)))).toBe(`${ours}: ${'x'.repeat(300)}…`);
   });
 
-  test('nobody asked for, while the connection takes no such answers; and else an old one, or one that was asked for', async () => {
+  test('is unsolicited, if the connection does not allow that; or else an old one, or one that was requested', async () => {
     const unsolicited = parts({ inResponseTo: null });
     const as = { samlAllowIdpInitiated: true };
     await refused(signedResponse(unsolicited, key), 'idp_initiated_disabled', { requestId: null });

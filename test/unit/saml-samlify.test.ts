@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
 });
 
-test('an outside provider reads our metadata and request, and we its metadata and answer', async () => {
+test('an independent provider reads our metadata and request, and we its metadata and answer', async () => {
   const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => new Date() });
   const settings = parseMetadata(provider.getMetadata(), new Date());
   const connection = {
@@ -108,7 +108,7 @@ test('an outside provider reads our metadata and request, and we its metadata an
   });
 });
 
-test('an outside provider takes our LogoutRequest, and we its answer', async () => {
+test('an independent provider accepts our LogoutRequest, and we its answer', async () => {
   const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => new Date() });
   const connection = {
     id: randomUUID(),

@@ -2,7 +2,7 @@ import { SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
 import { onlyAssertionOf, signaturesOf } from '../../src/domain/sso-protocols/saml/signatures.js';
 import { readXml } from '../../src/domain/sso-protocols/saml/xml.js';
 
-/** Where a signature may stand and what it may say, before anybody asks whether it is right: each rule by its own words. */
+/** Where a signature may be and what it may say, before its value is checked: each rule has its own message. */
 
 const dsig = 'http://www.w3.org/2000/09/xmldsig#';
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
@@ -57,7 +57,7 @@ function refusalOf(content: string): string {
   return 'taken';
 }
 
-test('what it is on is told, of the message and of its assertion', () => {
+test('the signed elements are reported: the message and its assertion', () => {
   expect(look(assertionOf(''))).toEqual({ message: false, assertion: false });
   expect(look(assertionOf(signature()))).toEqual({ message: false, assertion: true });
   expect(look(signature({ id: 'r' }) + assertionOf(''))).toEqual({ message: true, assertion: false });
@@ -113,17 +113,17 @@ test.each<[string, Partial<Parts>]>([
   expect(refusalOf(assertionOf(signature(changes)))).toBe(`algorithm_refused: It is signed with ${name}`);
 });
 
-test('a name of any length is told in part', () => {
+test('a name of any length is reported in part', () => {
   const told = refusalOf(assertionOf(signature({ method: 'x'.repeat(500) })));
   expect(told).toBe(`algorithm_refused: It is signed with ${'x'.repeat(100)}`);
 });
 
-test('what is not there is nothing named, and no step is needed', () => {
+test('an absent value is reported as nothing, and no step is needed', () => {
   const bare = assertionOf(signature()).replace(/<SignatureMethod [^>]*>/, '');
   expect(refusalOf(bare)).toBe('algorithm_refused: It is signed with nothing named');
   expect(look(assertionOf(signature({ transforms: null })))).toEqual({ message: false, assertion: true });
 });
 
-test('an element of that name that is none of XML Signature counts for nothing', () => {
+test('an element of that name outside of XML Signature counts for nothing', () => {
   expect(look(`<Signature xmlns="urn:x"/>${assertionOf(signature())}`)).toEqual({ message: false, assertion: true });
 });

@@ -16,7 +16,7 @@ const kindOf = (work: () => unknown): string => {
   return 'fine';
 };
 
-test('filters are read by their precedence: not, and, or', () => {
+test('filters follow the operators’ precedence: not, and, or', () => {
   const eq = (path: string, value: unknown) => ({ op: 'eq', path, value });
   expect(parseFilter('a eq 1 or b eq true and not (c pr)')).toEqual({
     op: 'or',
@@ -35,7 +35,7 @@ test('filters are read by their precedence: not, and, or', () => {
   });
 });
 
-test('a sub-attribute behind the brackets is of the same value, as Entra ID writes it', () => {
+test('a sub-attribute after the brackets belongs to the same value, as Entra ID sends it', () => {
   expect(parseFilter('emails[type eq "work"].value eq "x"')).toEqual(
     parseFilter('emails[(type eq "work") and value eq "x"]'),
   );
@@ -90,7 +90,7 @@ describe('what an index can find', () => {
   });
 });
 
-test('no filter and no path takes longer to read or refuse than its length makes it', () => {
+test('no filter and no path takes longer to read or refuse than in proportion to its length', () => {
   const quickest = (work: () => unknown): number => {
     const one = () => {
       const begun = performance.now();
@@ -161,7 +161,7 @@ const patch = (...operations: (object | string)[]) =>
   patched(userKind, ana, readPatch(userKind, { schemas: [], Operations: operations }));
 const enterprise = userKind.extensions[0]?.id as string;
 
-test('another manager has nothing of the one before, and an empty one is none', () => {
+test('another manager has nothing of the former one, and an empty one is none', () => {
   const path = `${enterprise}:manager`;
   const known = { op: 'add', path, value: { value: 'm1', displayName: 'Mia' } };
   const after = (operation: object) => patch(known, operation)[enterprise];
@@ -205,7 +205,7 @@ test('PATCH adds, replaces and removes at every kind of path', () => {
     { type: 'home' },
   ]);
   expect(patch({ op: 'add', path: 'emails[type eq "other"].value', value: 'a@b.cd' }).emails).toHaveLength(3);
-  // As Entra ID sends what is new.
+  // As Entra ID sends new values.
   expect(patch({ op: 'replace', path: 'phoneNumbers[type eq "mobile"].value', value: '+49 1' }).phoneNumbers).toEqual([
     { type: 'mobile', value: '+49 1' },
   ]);
@@ -261,11 +261,11 @@ test('PATCH has a list of operations, which is neither empty nor endless', () =>
   const read = (body: unknown) => kindOf(() => readPatch(userKind, body));
   const removal = { op: 'remove', path: 'title' };
   expect([null, {}, { Operations: removal }, { Operations: [] }].map(read)).toEqual(Array(4).fill('invalidSyntax'));
-  expect(read({ operations: [removal] })).toBe('fine'); // some directories write it so
+  expect(read({ operations: [removal] })).toBe('fine'); // some directories send this
   expect(read({ Operations: Array(1001).fill(removal) })).toBe('tooMany');
 });
 
-test('PATCH looks through only so much: the same filter over a thousand values, hundreds of times, would hold up everybody', () => {
+test('PATCH limits its searches: the same filter over a thousand values, hundreds of times, would delay everybody', () => {
   const phones = Array.from({ length: 1000 }, (_, i) => ({ value: `p${i}`, display: 'old' }));
   const many = { op: 'add', path: 'phoneNumbers', value: phones };
   const terms = Array.from({ length: 44 }, (_, i) => ` or value co "z${i}"`).join('');
@@ -278,7 +278,7 @@ test('PATCH looks through only so much: the same filter over a thousand values, 
   ).toBe(1000);
 });
 
-test('PATCH leaves what is not meant as it is', () => {
+test('PATCH leaves what is not addressed unchanged', () => {
   const [work, home] = ana.emails as Resource[];
   expect(patch({ op: 'add', path: null, value: { id: 'x', schemas: [], meta: {}, groups: [{}], title: 'T' } })).toEqual(
     {
@@ -300,7 +300,7 @@ test('PATCH leaves what is not meant as it is', () => {
   expect(patch({ op: 'remove', path: 'emails', value: [{ value: home?.value }] }).emails).toEqual([work]);
 });
 
-test('PATCH takes what Microsoft Entra ID maps at first', () => {
+test('PATCH accepts Microsoft Entra ID’s default mappings', () => {
   const add = (path: string, value: string) => ({ op: 'Add', path, value });
   const work = 'addresses[type eq "work"]';
   const city = add(`${work}.locality`, 'Berlin');
@@ -328,7 +328,7 @@ test('PATCH replaces a value that a filter finds as a whole (RFC 7644 §3.5.2.3)
   expect(patch(named).emails).toEqual([work, { ...home, display: 'At home' }]);
 });
 
-test('PATCH takes away what has nothing left in it', () => {
+test('PATCH removes what has nothing left in it', () => {
   const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] };
   expect(patch(phones, { op: 'remove', path: 'phoneNumbers' })).toEqual(ana);
   const two = {
@@ -354,7 +354,7 @@ test('PATCH takes away what has nothing left in it', () => {
   expect(patch(extended, { op: 'remove', path: `${enterprise}:department` })).toEqual(ana);
 });
 
-test('what PATCH adds by a filter is as the filter asks for it', () => {
+test('a value that PATCH adds by a filter satisfies the filter', () => {
   const path = 'emails[type eq "other" and primary eq true].value';
   const emails = patch({ op: 'add', path, value: 'a@b.cd' }).emails as Resource[];
   expect(emails.map(({ type, primary }) => [type, primary])).toEqual([
@@ -374,7 +374,7 @@ test('a resource is an object, and so are its extensions', () => {
   expect(() => readResource(userKind, { name: { givenName: 7 } })).toThrow('name: givenName must be a string');
 });
 
-test('names are read whatever their case, and what nobody may write is left out', () => {
+test('names are read in any case, and read-only ones are left out', () => {
   const read = readResource(userKind, {
     USERNAME: 'ana',
     id: 'x',
@@ -386,7 +386,7 @@ test('names are read whatever their case, and what nobody may write is left out'
   expect(read).toEqual({ userName: 'ana', active: true });
 });
 
-test('an answer has the attributes that are asked for', () => {
+test('an answer has the requested attributes', () => {
   const whole = { schemas: ['s'], id: '1', ...ana, [enterprise]: { department: 'R&D', division: 'X' } };
   const only = (...attributes: string[]) => projected(userKind, whole, { attributes, excludedAttributes: [] });
   const without = (...excludedAttributes: string[]) =>

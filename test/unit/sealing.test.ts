@@ -9,12 +9,12 @@ test('what was sealed opens again, for the purpose that it was sealed for and fo
   expect(() => sealing.open(sealed, 'another purpose')).toThrow();
 });
 
-test.each([0, 4, 12, 16, 27])('what has no room for a tag of full length (%i bytes) is no sealed text', (length) => {
+test.each([0, 4, 12, 16, 27])('a text without room for a full tag (%i bytes) is not sealed', (length) => {
   const short = `k1.${Buffer.alloc(length).toString('base64url')}`;
   expect(() => sealing.open(short, 'purpose')).toThrow('not a sealed text');
 });
 
-test('a sealed text can be written in one way only, so that what works once cannot be presented as something new', () => {
+test('a sealed text has only one encoding, so that a used one cannot be presented as new', () => {
   for (const length of [1, 2, 3]) {
     const sealed = sealing.seal('x'.repeat(length), 'purpose');
     const [id, body = ''] = sealed.split('.');

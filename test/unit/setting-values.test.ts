@@ -1,6 +1,6 @@
 import { ConfigError, loadConfig, type ProcessName } from '../../src/config.js';
 
-/** What an operator is told of a value that cannot be meant: the setting's name, what it must be, and never a secret. */
+/** The error for an impossible value: the setting's name, what it must be, and never a secret. */
 
 const complete = {
   NODE_ENV: 'production',
@@ -82,21 +82,21 @@ test.each([
   expect(lines.join()).not.toContain('secret');
 });
 
-test('a reminder that was in time is refused once the link that it reminds of ends before it', () => {
+test('a reminder that was in time is refused once its link expires before it', () => {
   expect(told({ REGISTRATION_TTL: '20h' })).toEqual([
     'REGISTRATION_REMINDER must be less than REGISTRATION_TTL, which is 20h',
   ]);
   expect(told({ REGISTRATION_TTL: '20h', REGISTRATION_REMINDER: '19h' })).toEqual([]);
 });
 
-test("the owner's URL leads to the database of the service, though it may do so by another way", () => {
+test("the owner's URL leads to the service’s database, though it may do so by another way", () => {
   expect(told({ DATABASE_OWNER_URL: 'postgres://gatehouse:x@db.example.com/other' }, 'migrate')).toEqual([
     'DATABASE_OWNER_URL must name the database that DATABASE_URL names',
   ]);
   expect(told({ DATABASE_OWNER_URL: 'postgres://gatehouse:x@primary.example.com/gatehouse_1' }, 'migrate')).toEqual([]);
 });
 
-test('what is right is taken: sockets, percent signs that are written as such, TLS with a file, blanks as nothing', () => {
+test('valid values are accepted: sockets, encoded percent signs, TLS with a file, blanks as nothing', () => {
   expect(
     told({
       DATABASE_URL: 'postgres:///g?host=/var/run/postgresql',
@@ -116,7 +116,7 @@ test('a setting of blanks alone is a missing one', () => {
   expect(told({ DATABASE_OWNER_URL: ' ' }, 'migrate')).toEqual(['DATABASE_OWNER_URL is required by migrate']);
 });
 
-test('a database is reached over TLS that is proved, by every mode that says anything of it', () => {
+test('a database is reached over verified TLS, in every mode that requires anything of it', () => {
   const at = 'postgres://gatehouse_service:x@db.example.com/gatehouse';
   const urlOf = (query: string) =>
     loadConfig('api', { ...complete, DATABASE_URL: `${at}${query}` }).database.url?.slice(at.length);

@@ -1,6 +1,6 @@
 import { nextDelay, nextShare } from '../../src/http/shedding.js';
 
-test('the share that is refused grows while there is too much, never to all of it, and goes back to nothing', () => {
+test('the refused share grows under overload, never to everything, and returns to nothing', () => {
   let share = 0;
   for (let i = 0; i < 3; i++) share = nextShare(share, 3);
   expect(share).toBeCloseTo(0.9);
@@ -12,8 +12,8 @@ test('the share that is refused grows while there is too much, never to all of i
   expect(share).toBe(0);
 });
 
-/** A loop that takes this long for what is asked of it in one turn, with three times what it can do asked at first. */
-test('it settles where what is taken is what can be done', () => {
+/** A loop that needs this long for one turn's requests, at first with three times what it can do. */
+test('the loop settles where it accepts what it can do', () => {
   let share = 0;
   const shares: number[] = [];
   for (let i = 0; i < 600; i++) {
@@ -26,7 +26,7 @@ test('it settles where what is taken is what can be done', () => {
   expect(average).toBeLessThan(0.75);
 });
 
-test('one long piece of work, or a process that was halted, is no load', () => {
+test('one long task, or a halted process, is no overload', () => {
   const limit = 200;
   expect(nextDelay(0, 20_000, limit)).toBeLessThan(limit);
   let delay = 0;

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { parse } from '@swc/core';
 import { projectRoot } from '../../src/platform/root.js';
 
-/** A file has one reason to change, and a function can be seen at once. */
+/** A file has one reason to change, and a function fits on a screen. */
 const mostOfFile = 300;
 const mostOfFunction = 60;
 
-/** What is longer, and why it stays. */
+/** Longer ones, and why they stay. */
 const longer: Record<string, string> = {
   'src/compose.ts composeApi': 'the composition root reads from top to bottom',
   'src/config.ts loadConfig': 'one line for each setting',
@@ -22,9 +22,9 @@ type Tree = Record<string, unknown> & { type?: string; span?: { start: number; e
 const functions =
   /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression|ClassMethod|MethodProperty|Constructor)$/;
 
-/** The lines of each function without those of the functions in it: a service is a list of them, each seen by itself. */
+/** Returns each function's lines without nested functions: a service is a list of functions, each seen by itself. */
 function functionsOf(path: string, text: Buffer, program: Tree): Sized[] {
-  // Spans count bytes from the first token on, so that lines between two of them are right wherever that is.
+  // Spans count bytes from the first token on, so line counts between two of them are right wherever that is.
   const breaks = new Uint32Array(text.length + 1);
   for (const [i, byte] of text.entries()) breaks[i + 1] = (breaks[i] as number) + (byte === 10 ? 1 : 0);
   const shift = firstByte(text.toString());
@@ -50,7 +50,7 @@ function functionsOf(path: string, text: Buffer, program: Tree): Sized[] {
   return found;
 }
 
-/** Where the first token stands, behind comments and blanks. */
+/** Returns the offset of the first token, after comments and blanks. */
 const firstByte = (text: string) => Buffer.byteLength(/^(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*/.exec(text)?.[0] ?? '');
 
 async function sizesOf(folder: string): Promise<{ files: Sized[]; functions: Sized[] }> {

@@ -73,13 +73,13 @@ test.each(['acme.co.uk', 'acme.github.io', 'example.com', 'login.acme.example', 
   (text) => expect(claimableDomain(text)).toBe(text),
 );
 
-test('tokens are 160 bits in letters that nobody changes', () => {
+test('tokens are 160 bits in letters that survive every form', () => {
   const tokens = new Set(Array.from({ length: 100 }, newToken));
   expect(tokens.size).toBe(100);
   for (const token of tokens) expect(token).toMatch(/^[0-9a-v]{32}$/);
 });
 
-test('what a look says: one of the texts has to be the value, whole', () => {
+test('a check succeeds if one of the texts is the value, whole', () => {
   const found = (...texts: string[]) => judgeAnswer({ kind: 'found', texts }, 'svc-domain-verification=abc');
   expect(found('v=spf1 -all', 'svc-domain-verification=abc')).toEqual({ kind: 'found' });
   expect(found(' "svc-domain-verification=abc" ')).toEqual({ kind: 'found' });
@@ -115,7 +115,7 @@ describe('the schedule', () => {
     expect(lifeOf({ pauses })).toBe(days(30));
   });
 
-  test('looks that were missed are not made up for, and none comes before an absence may be forgotten', () => {
+  test('does not make up for missed checks, and checks no earlier than an absence may be forgotten', () => {
     const next = (now: Date, cachedMs?: number) => nextLook({ startedAt }, { pauses }, { now, cachedMs });
     expect(next(at(hours(5) + 1))).toEqual(at(hours(6)));
     expect(next(at(minutes(1)), minutes(30))).toEqual(at(minutes(35)));
@@ -123,7 +123,7 @@ describe('the schedule', () => {
     expect(next(at(days(31)))).toEqual(at(days(31) + 1));
   });
 
-  test('a verified one is missed for three days before it lapses, or not reached for thirty', () => {
+  test('lets a verified domain lapse after three days without its record, or thirty without an answer', () => {
     const schedule = { pauses, recheckMs: hours(24), lapseAfterMs: hours(72) };
     const lapsed = (absentMs: number | null, foundMs: number, now: number) =>
       hasLapsed({ absentSince: absentMs === null ? null : at(absentMs), lastFoundAt: at(foundMs) }, schedule, at(now));

@@ -22,7 +22,7 @@ const right = {
   events: { [event]: {} },
 };
 
-/** A logout token that differs from a right one; `undefined` leaves out. */
+/** Returns a logout token that differs from a valid one; `undefined` leaves a claim out. */
 async function signed(changes: JWTPayload = {}, header: object = {}, by: 0 | 1 = 0): Promise<string> {
   const payload = JSON.parse(JSON.stringify({ ...right, ...changes }));
   const { privateKey } = (await pairs)[by];
@@ -38,14 +38,14 @@ const codeOf = async (token: string | Promise<string>, algorithms?: string[]) =>
     ({ code }) => code,
   );
 
-test('says whose session is over, and until when it could be tried again', async () => {
+test('a logout token says whose session has ended, and until when it could be repeated', async () => {
   const until = new Date((at + 180) * 1000);
   expect(await read(await signed())).toEqual({ subject: 'ana', sessionId: 's', once: { id: 'j', until } });
   expect(await read(await signed({ sid: undefined, aud: ['them', 'us'] }))).toMatchObject({ sessionId: null });
   expect(await read(await signed({ sub: undefined }))).toMatchObject({ subject: null, sessionId: 's' });
 });
 
-test('may be without exp, as in the first edition, and is remembered for no more than an hour', async () => {
+test('a logout token may be without exp, as in the first edition, and is remembered for at most an hour', async () => {
   const untilOf = async (changes: JWTPayload) => (await read(await signed(changes))).once.until.getTime() / 1000 - at;
   expect(await untilOf({ exp: undefined })).toBe(360);
   expect(await untilOf({ exp: at + 10 ** 9 })).toBe(3660);
@@ -75,7 +75,7 @@ test.each<[string, JWTPayload, string]>([
   expect(await codeOf(signed(changes))).toBe(code);
 });
 
-test('is refused that is signed by nobody, by somebody else, by another algorithm than the provider names, or encrypted', async () => {
+test('a logout token is refused if it is unsigned, signed by another, by another algorithm than the provider names, or encrypted', async () => {
   expect(await codeOf(signed({}, {}, 1))).toBe('signature_invalid');
   expect(await codeOf(signed({}, { kid: 'two' }))).toBe('signature_invalid');
   expect(await codeOf(signed(), ['ES256'])).toBe('algorithm_refused');

@@ -36,13 +36,13 @@ const connectionOf = (more: Partial<SsoConnection> = {}) =>
     ...more,
   }) as SsoConnection;
 
-/** The request as the provider sees it, and what is kept of it. */
+/** Returns the request as the provider sees it, and what is stored of it. */
 async function begun(connection = connectionOf(), wishes: object = {}) {
   const { url, secrets } = await protocol.begin(connection, { state, ...wishes });
   return { asked: new URL(url).searchParams, secrets };
 }
 
-/** What comes of an answer whose ID token has these claims beside the right ones. */
+/** Returns the outcome of an answer whose ID token has these claims besides the valid ones. */
 async function answered(
   claims: Record<string, unknown> = {},
   { query = {}, connection = connectionOf(), header, key }: Answered = {},
@@ -85,7 +85,7 @@ describe('the request', () => {
     for (const absent of ['prompt', 'login_hint']) expect(asked.has(absent)).toBe(false);
   });
 
-  test('asks for a new sign-in, its age and the address where those are wanted', async () => {
+  test('requests a new sign-in, its age and the address if required', async () => {
     const { asked } = await begun(connectionOf(), { forceAuthn: true, maxAge: 60, loginHint: 'ana@acme.example' });
     expect([asked.get('prompt'), asked.get('max_age'), asked.get('login_hint')]).toEqual([
       'login',
@@ -94,7 +94,7 @@ describe('the request', () => {
     ]);
   });
 
-  test('lets somebody be another person by what the provider says it knows, and by a new sign-in else', async () => {
+  test('lets the person choose another account by what the provider announces, or else by a new sign-in', async () => {
     const asked = async (said: unknown, wishes: object = { selectAccount: true }) => {
       provider.discovery.prompt_values_supported = said;
       protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => 'a secret', outbound, now: () => new Date() });
@@ -105,11 +105,11 @@ describe('the request', () => {
       expect(await asked(said)).toBe('login');
     expect(await asked(['select_account'], { selectAccount: true, forceAuthn: true })).toBe('login');
     expect(await asked(['select_account'], {})).toBeNull();
-    // Google says nothing of it, and knows no other.
+    // Google does not announce it, and supports no other.
     expect(promptOf({ issuer: 'https://accounts.google.com' }, { selectAccount: true })).toBe('select_account');
   });
 
-  test('asks for an age that every sign-in has where none is wanted: many providers do not say when it was else', async () => {
+  test('requests a max_age that every sign-in has, if none is required: many providers report no time otherwise', async () => {
     const year = 365 * 24 * 60 * 60;
     for (const wishes of [{}, { forceAuthn: true }]) {
       const { asked } = await begun(connectionOf(), wishes);
@@ -117,7 +117,7 @@ describe('the request', () => {
     }
   });
 
-  test('the discovery document is read once, by either form of its address', async () => {
+  test('uses the discovery document, which is read once, by either form of its address', async () => {
     await begun();
     await begun(connectionOf({ oidcDiscoveryUrl: `${provider.issuer}/.well-known/openid-configuration` }));
     expect(provider.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration']);
@@ -133,14 +133,14 @@ describe('the keys', () => {
     return privateKey;
   };
 
-  test('are read once, whoever signs in', async () => {
+  test('are fetched once, whoever signs in', async () => {
     await answered();
     await answered();
     await answered({}, { connection: connectionOf({ id: 'c0ffee00-0000-4000-8000-000000000001' }) });
     expect(reads()).toBe(1);
   });
 
-  test('are read anew at once for an answer that none of them has signed, under a new name or the same one', async () => {
+  test('are fetched again at once for an answer that none of them has signed, under a new key id or the same one', async () => {
     await answered();
     for (const [i, kid] of ['another', 'another', 'key'].entries()) {
       const key = await anotherKey(kid);
@@ -149,7 +149,7 @@ describe('the keys', () => {
     }
   });
 
-  test('are read anew once for all who come back in that moment, and nobody is refused', async () => {
+  test('are fetched again once for all who return at that moment, and nobody is refused', async () => {
     await answered();
     const key = await anotherKey('another');
     const { secrets } = await begun();
@@ -159,7 +159,7 @@ describe('the keys', () => {
     expect(reads()).toBeLessThan(20);
   });
 
-  test('that cannot be read refuse what those of before have not signed, and nothing else', async () => {
+  test('that cannot be fetched refuse what the earlier ones have not signed, and nothing else', async () => {
     await answered();
     provider.routes.set('/jwks', () => ({ status: 503, body: {} }));
     const { privateKey } = await generateKeyPair('RS256');
@@ -168,7 +168,7 @@ describe('the keys', () => {
   });
 });
 
-describe('a discovery document that is no good', () => {
+describe('an invalid discovery document', () => {
   test.each([
     ['another issuer', { issuer: 'https://evil.example.com' }, 'issuer_mismatch'],
     ['no endpoints', { token_endpoint: undefined }, 'configuration_incomplete'],
@@ -192,13 +192,13 @@ describe('a discovery document that is no good', () => {
     expect(await refusalOf(begun())).toBe(refusal);
   });
 
-  test('without a place for its keys, where it says that a session is over', async () => {
+  test('without an address of its keys, when it reports an ended session', async () => {
     provider.discovery.jwks_uri = 'jwks';
     const told = protocol.verifyLogout(connectionOf(), 'a.logout.token');
     expect(await refusalOf(told)).toBe('configuration_incomplete');
   });
 
-  test('a provider that is away, redirects, or says too much or no JSON', async () => {
+  test('of a provider that is away, redirects, or sends too much or no JSON', async () => {
     const path = '/.well-known/openid-configuration';
     const answers = [
       [{ status: 503, body: {} }, 'provider_unreachable'],
@@ -211,12 +211,12 @@ describe('a discovery document that is no good', () => {
       provider.routes.set(path, () => answer);
       expect(await refusalOf(begun())).toBe(refusal);
     }
-    expect(provider.asked.map((one) => one.path)).toEqual(answers.map(() => path)); // and nothing of it is kept
+    expect(provider.asked.map((one) => one.path)).toEqual(answers.map(() => path)); // and nothing of it is cached
     await provider.stop();
     expect(await refusalOf(begun())).toBe('provider_unreachable');
   });
 
-  test('a private address is not asked', async () => {
+  test('at a private address is not requested', async () => {
     const guarded = createOutbound();
     const strict = createOidcProtocol({
       baseUrl,
@@ -252,7 +252,7 @@ describe('an answer', () => {
     });
   });
 
-  test('the code is exchanged with its verifier, by what the provider takes', async () => {
+  test('has a code that is exchanged with its verifier, by a method that the provider supports', async () => {
     const { secrets, asked } = await begun();
     provider.answers(() => provider.idToken({ nonce: secrets.nonce, email: 'a@acme.example' }));
     await verified(secrets);
@@ -267,14 +267,14 @@ describe('an answer', () => {
     expect(sent?.form.has('client_secret')).toBe(false);
   });
 
-  test('client_secret_post where nothing else is taken', async () => {
+  test('uses client_secret_post if nothing else is supported', async () => {
     provider.discovery.token_endpoint_auth_methods_supported = ['client_secret_post'];
     await answered();
     const sent = provider.asked.find(({ path }) => path === '/token')?.sent;
     expect([sent?.authorization, sent?.form.get('client_secret')]).toEqual([null, 'a secret']);
   });
 
-  test('what the ID token lacks is asked of the UserInfo endpoint, which cannot contradict it', async () => {
+  test('is completed by the UserInfo endpoint, which cannot contradict it', async () => {
     provider.discovery.userinfo_endpoint = `${provider.issuer}/userinfo`;
     provider.routes.set('/userinfo', () => ({ body: { sub: 'ana', email: 'ana@acme.example', amr: ['mfa'] } }));
     expect(await answered({ email: undefined, amr: ['pwd'] })).toMatchObject({
@@ -285,7 +285,7 @@ describe('an answer', () => {
     expect(await refusalOf(answered({ email: undefined }))).not.toBe('taken');
   });
 
-  test('an address by another claim, where the connection maps it', async () => {
+  test('has its address in another claim, if the connection maps it', async () => {
     const connection = connectionOf({ attributeMapping: { email: 'upn' } });
     expect(await answered({ upn: 'ana@other.example' }, { connection })).toMatchObject({ email: 'ana@other.example' });
   });
@@ -360,13 +360,13 @@ describe('a hostile answer is refused', () => {
     expect(await refusalOf(verified(secrets))).toBe('algorithm_refused');
   });
 
-  test('a signature by a key that is not the provider’s, under the name of its own', async () => {
+  test('a signature by a key that is not the provider’s, under the id of its own', async () => {
     const { privateKey } = await generateKeyPair('RS256');
     expect(await refusalOf(answered({}, { key: privateKey }))).toBe('signature_invalid');
     expect(await refusalOf(answered({}, { key: privateKey, header: { kid: 'another' } }))).toBe('signature_invalid');
   });
 
-  test('an error, a code that is not taken, a client that is not taken', async () => {
+  test('an error, a refused code, a refused client', async () => {
     const { secrets } = await begun();
     expect(await refusalOf(verified(secrets, { error: 'access_denied' }))).toBe('provider_error');
     provider.routes.set('/token', () => ({ status: 400, body: { error: 'invalid_grant' } }));
@@ -381,7 +381,7 @@ describe('a hostile answer is refused', () => {
     expect(await refusalOf(verified(secrets))).toBe('malformed');
   });
 
-  test('in the words of the provider, for whoever tries the connection out', async () => {
+  test('in the provider’s words, in a test of the connection', async () => {
     const { secrets } = await begun();
     const said = (query: Record<string, string> = {}) =>
       verified(secrets, query).catch(({ message }: Error) => message);
@@ -392,7 +392,7 @@ describe('a hostile answer is refused', () => {
     expect(await said()).toBe(`The provider does not accept the client ID and secret: ${body.error_description}`);
   });
 
-  test('parameters that come twice, or that nobody asked for', async () => {
+  test('parameters that are sent twice, or were not requested', async () => {
     const { secrets } = await begun();
     provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
     for (const more of ['&state=other', '&code=other', '&id_token=x', '&response=x']) {
@@ -403,7 +403,7 @@ describe('a hostile answer is refused', () => {
     }
   });
 
-  test('one that does not say when the person signed in, where the connection wants it new or an age was asked for', async () => {
+  test('one without a sign-in time, if the connection requires a new one or an age was requested', async () => {
     for (const [forceAuthn, wishes] of [
       [false, { maxAge: 60 }],
       [true, { forceAuthn: true }],
@@ -416,8 +416,8 @@ describe('a hostile answer is refused', () => {
       provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
       expect(await refusalOf(verified(secrets))).toBe('auth_time_missing');
     }
-    expect(await refusalOf(answered())).toBe('taken'); // nobody had asked
-    const { secrets } = await begun(connectionOf(), { forceAuthn: true }); // prompt=login of a client
+    expect(await refusalOf(answered())).toBe('taken'); // it was not requested
+    const { secrets } = await begun(connectionOf(), { forceAuthn: true }); // a client's prompt=login
     provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
     expect(await refusalOf(verified(secrets))).toBe('taken');
   });

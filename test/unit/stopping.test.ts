@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLog } from '../../src/platform/log.js';
 import { stopAtSignals } from '../../src/platform/stopping.js';
 
-/** A process that is asked to end as often as there are signals. @returns the codes that it ended with */
+/** Runs a process that is asked to end once for each signal. @returns the codes that it ended with */
 async function ended(stop: () => Promise<void>, { withinMs = 60_000, signals = ['SIGTERM'] } = {}): Promise<number[]> {
   const asked = new EventEmitter();
   const codes: number[] = [];
@@ -27,7 +27,7 @@ test('a process that stops in order ends with 0, once, however often it is asked
   expect([await ended(stop, { signals: ['SIGINT', 'SIGTERM', 'SIGINT'] }), stops]).toEqual([[0], 1]);
 });
 
-test('a closed terminal is a request to end, too', async () => {
+test('a closed terminal asks a process to end, too', async () => {
   expect(await ended(async () => {}, { signals: ['SIGHUP'] })).toEqual([0]);
 });
 

@@ -12,7 +12,7 @@ test.each<[unknown, string | null]>([
   [{ a: [1, { b: ['x', '\ud800'] }] }, 'a[1].b[1]'],
   [[['a'], ['\ud800']], '[1][0]'],
   [{ a: { b: Number.POSITIVE_INFINITY } }, 'a.b'],
-  [{ a: { '\ud800': 1 } }, 'a'], // its name is as little to be answered as to be stored
+  [{ a: { '\ud800': 1 } }, 'a'], // a key that can be neither returned nor stored
   [{ '\ud800': 1 }, ''],
 ])('of %j this would be kept otherwise: %j', (value, where) => {
   expect(alteredIn(value)).toBe(where);

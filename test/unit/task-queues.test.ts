@@ -3,14 +3,14 @@ import { startOptions } from '../../src/platform/process-kinds.js';
 
 const ids = { accountId: 'a', environmentId: 'e', identityId: 'i' };
 
-test('erasures and removals have a queue of their own, behind which nobody waits', () => {
+test('erasures and removals have their own queue, which delays no caller', () => {
   expect([
     startOptions('identityErasure', { ...ids, erasureId: 'x' }).taskQueue,
     startOptions('environmentRemoval', { ...ids, removalId: 'x' }).taskQueue,
   ]).toEqual(['removals', 'removals']);
 });
 
-test('registrations have a queue of their own, so that they wait for nothing of which thousands come due at one moment', () => {
+test('registrations have their own queue, so that they wait for nothing that is due in thousands at once', () => {
   const expiresAt = new Date(0).toISOString();
   expect([
     startOptions('registrationVerification', { pendingRegistrationId: 'x', expiresAt, reminderAt: expiresAt })
@@ -20,7 +20,7 @@ test('registrations have a queue of their own, so that they wait for nothing of 
   ]).toEqual(['registrations', 'registrations', 'processes']);
 });
 
-test('Accounts take turns in a queue: what a process is about says whose turn it is', () => {
+test('Accounts take turns in a queue: a process’s subject decides whose turn it is', () => {
   const expiresAt = new Date(0).toISOString();
   expect(startOptions('webhookDelivery', { ...ids, deliveryId: 'x', webhookId: 'w' }).priority).toEqual({
     fairnessKey: 'a',
@@ -29,7 +29,7 @@ test('Accounts take turns in a queue: what a process is about says whose turn it
   expect(startOptions('accountIntent', { intentId: 'x', expiresAt }).priority).toEqual({});
 });
 
-test('runs of them that began in the queue of the others end there', () => {
+test('runs that began in the common queue end there', () => {
   const { processes, registrations, removals } = createActivities({} as Parameters<typeof createActivities>[0]);
   expect(Object.keys(removals)).toContain('completeErasure');
   expect(Object.keys(removals)).toContain('completeEnvironmentRemoval');

@@ -5,7 +5,7 @@ import { projectRoot } from '../../src/platform/root.js';
 import { expectGenerated } from '../support/generated.js';
 import { importsOfSources, layerOf } from '../support/imports.js';
 
-/** What docs/architecture.md tells a newcomer is so. */
+/** What docs/architecture.md tells a newcomer is true. */
 
 const architecture = await readFile(join(projectRoot, 'docs/architecture.md'), 'utf8');
 
@@ -29,7 +29,7 @@ describe('each step of the five walks', () => {
   });
 });
 
-/** A Mermaid flow chart of the layers; the processes' own files stand for what puts them together. */
+/** Returns a Mermaid flow chart of the layers; the processes' own files represent what composes them. */
 async function drawn(): Promise<string> {
   const drawnLayers = ['src/http', 'src/domain', 'src/temporal', 'src/platform', 'entities', 'workflows', 'activities'];
   const nodeOf = (path: string) => {

@@ -22,7 +22,7 @@ import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
 import { faultForLog } from '../../src/platform/log.js';
 import { connectionOptions } from '../../src/platform/temporal-connection.js';
 
-/** What the network is believed, and what it gets to know. */
+/** What the service believes of the network, and what it reveals to it. */
 
 const complete = {
   NODE_ENV: 'production',
@@ -45,7 +45,7 @@ function refused(settings: Record<string, string>): string[] {
   }
 }
 
-test.each(['BASE_URL', 'ADMIN_APP_URL'])('in production %s is reached over https, or on its own machine', (name) => {
+test.each(['BASE_URL', 'ADMIN_APP_URL'])('in production %s has to be https, or on its own machine', (name) => {
   const plain = ['http://id.example.com', 'http://10.0.0.1:3000', 'http://localhost.example.com'];
   for (const url of plain) expect(refused({ [name]: url })).toEqual([`${name} must start with https:// in production`]);
   const safe = ['https://id.example.com', 'http://localhost:3000', 'http://id.localhost', 'http://[::1]:3000'];
@@ -53,7 +53,7 @@ test.each(['BASE_URL', 'ADMIN_APP_URL'])('in production %s is reached over https
   expect(refused({ [name]: plain[0] as string, NODE_ENV: 'development' })).toEqual([]);
 });
 
-test('what does not arrive whole in time is told so, and a connection that is gone nothing', async () => {
+test('a request that does not arrive in time gets an answer, and a closed connection gets none', async () => {
   const answered = async (code: string) => {
     const socket = new PassThrough();
     answerUnreadable(Object.assign(new Error(), { code }) as never, socket as never);
@@ -65,7 +65,7 @@ test('what does not arrive whole in time is told so, and a connection that is go
   expect(await answered('ECONNRESET')).toBeNull();
 });
 
-test('every answer has an id and the envelope, also to what is no request', async () => {
+test('every answer has an id and the envelope, also that to an invalid request', async () => {
   const app = await buildApp({
     baseUrl: 'http://localhost:3000',
     logger: undefined,
@@ -115,9 +115,9 @@ async function answers(trustProxy: boolean | string[], headers: Record<string, s
   return { ip: address.json().ip as string, fault, logged: lines.join('') };
 }
 
-test('the address that a client says it has counts only where a proxy of ours says so', async () => {
+test('the address that a client claims counts only if a proxy of ours says so', async () => {
   const proxies = (text: string) => loadConfig('api', { ...complete, TRUST_PROXY: text }).trustProxy;
-  const headers = { 'x-forwarded-for': '203.0.113.1, 198.51.100.7' }; // the first one is the client's own invention
+  const headers = { 'x-forwarded-for': '203.0.113.1, 198.51.100.7' }; // the client invented the first one
   expect((await answers(loadConfig('api', complete).trustProxy, headers)).ip).toBe('127.0.0.1');
   expect((await answers(proxies('10.0.0.0/8'), headers)).ip).toBe('127.0.0.1');
   expect((await answers(proxies('127.0.0.1'), headers)).ip).toBe('198.51.100.7');
@@ -135,7 +135,7 @@ test.each([
   expect((await answers(trustProxy, { 'x-forwarded-for': header })).ip).toBe(address);
 });
 
-test('a fault is told to the log by where it happened, and to the caller not at all', async () => {
+test('a fault is logged with its location, and not shown to the caller', async () => {
   const { fault, logged } = await answers(false, {});
   expect([fault.statusCode, fault.json().error.message]).toEqual([500, 'Something went wrong on our side']);
   expect(logged).toContain('unexpected error');
@@ -143,7 +143,7 @@ test('a fault is told to the log by where it happened, and to the caller not at 
   expect(fault.body + logged).not.toContain('ana@example.com');
 });
 
-test('what takes too long is answered with 503, and its own answer comes to nothing', async () => {
+test('a request that takes too long gets 503, and its own answer is dropped', async () => {
   const lines: string[] = [];
   let keep = () => {};
   const kept = () => new Promise<void>((resolve) => (keep = resolve));
@@ -193,7 +193,7 @@ test('what takes too long is answered with 503, and its own answer comes to noth
   expect(lines.join('')).not.toContain('already sent');
 });
 
-test('what is sent piece by piece may take as long as it is read', () => {
+test('an answer in pieces may take as long as it is read', () => {
   const streaming = [...environmentOperations, ...portalOperations].filter(
     ({ answers }) => answers[200] === ExportAnswer,
   );
@@ -226,7 +226,7 @@ describe('TLS to Temporal', () => {
     expect(tlsWith({ TEMPORAL_API_KEY: 'secret' })).toBe(true);
   });
 
-  test('names a file that cannot be read, and half a pair', () => {
+  test('refuses a file that cannot be read, and half a pair', () => {
     const problem = 'must be the path of a file in PEM';
     const ca = 'TEMPORAL_TLS_SERVER_CA_CERT_PATH';
     expect(refused({ [ca]: at('missing') })).toEqual([`${ca} ${problem}`]);
@@ -239,13 +239,13 @@ describe('TLS to Temporal', () => {
     ]);
   });
 
-  /** Who came in, as the server sees it: by which certificate, or why not. */
+  /** Returns who connected, as the server sees it: by which certificate, or why not. */
   async function seenBy(settings: Record<string, string>): Promise<string> {
     const listening = createServer({
       key: server.privateKey,
       cert: server.certificate,
       ca: client.certificate,
-      requestCert: true, // and one of this authority, or there is no connection
+      requestCert: true, // requires a certificate of this authority
       ALPNProtocols: ['h2'],
     });
     const came = Promise.race([
@@ -264,8 +264,8 @@ describe('TLS to Temporal', () => {
       TEMPORAL_ADDRESS: `localhost:${(listening.address() as AddressInfo).port}`,
     });
     const options = connectionOptions({ ...temporal, address: temporal.address as string });
-    const connection = Connection.lazy({ ...options, connectTimeout: 1 }); // only waiting ends with it, not the attempt
-    const connecting = connection.ensureConnected().catch(() => undefined); // whom it reaches is no Temporal
+    const connection = Connection.lazy({ ...options, connectTimeout: 1 }); // only the waiting ends with it, not the attempt
+    const connecting = connection.ensureConnected().catch(() => undefined); // what it reaches is no Temporal
     const seen = await came;
     listening.close();
     await connection.close();
@@ -273,11 +273,11 @@ describe('TLS to Temporal', () => {
     return seen;
   }
 
-  test('shows the certificate of the service to the server that the authority vouches for', async () => {
+  test('shows the certificate of the service to a server that the authority vouches for', async () => {
     expect(await seenBy(files())).toBe('gatehouse');
   });
 
-  test('is not begun with any other server, nor without TLS', async () => {
+  test('is not started with any other server, nor without TLS', async () => {
     expect(await seenBy({ ...files(), TEMPORAL_TLS_SERVER_CA_CERT_PATH: at('client.pem') })).toBe('nobody');
     expect(await seenBy({ TEMPORAL_TLS: 'on' })).toBe('nobody');
     expect(await seenBy({})).toBe('nobody');

@@ -25,7 +25,7 @@ const shown = (node: NodeInSight, children: object[] = []) => ({
   children,
 });
 
-test('nodes are written below their parents, in the order they came', async () => {
+test('nodes are written below their parents, in their order', async () => {
   const [root, a, b] = [nodeOf('root', null), nodeOf('a', 'root'), nodeOf('b', 'root', { isSeen: false })];
   const [below, last, stray] = [nodeOf('below', 'b'), nodeOf('last', 'root'), nodeOf('stray', 'elsewhere')];
   expect(JSON.parse(await text(treeInPieces([a, below, b, root, last, stray])))).toEqual({

@@ -5,7 +5,7 @@ import { typedEmail } from '../../src/http/oauth/typed-email.js';
 
 const typed = (email: string) => typedEmail(new URLSearchParams({ email }) as never);
 
-test('a domain is looked up in A-labels, whoever wrote it how', () => {
+test('a domain is looked up in A-labels, however it was typed', () => {
   expect(typed(' ana@b\u00fccher.example ')).toBe('ana@xn--bcher-kva.example');
   expect(typed('ana@bu\u0308cher.example')).toBe('ana@xn--bcher-kva.example');
   expect(inALabels('ana@\uff41cme.example')).toBe('ana@acme.example');
@@ -15,7 +15,7 @@ test('a domain is looked up in A-labels, whoever wrote it how', () => {
   expect(domainOfAddress('acme.example')).toBeNull();
 });
 
-test('one that is longer than any is not turned into anything: it takes by the square of its length, and nobody else is answered meanwhile', () => {
+test('a domain beyond the maximum length is not converted: that takes time by the square of its length, and blocks the process', () => {
   const endless = `${'\u6f22'.repeat(330_000)}.example`;
   expect(toALabels(endless)).toBeNull();
   expect(inALabels(`ana@${endless}`)).toHaveLength(endless.length + 4);

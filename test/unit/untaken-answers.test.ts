@@ -7,7 +7,7 @@ import { createFairQueue } from '../../src/domain/fair-queue.js';
 import { createDraining } from '../../src/http/draining.js';
 import { whileSent } from '../../src/http/while-sent.js';
 
-/** Answers that their readers do not take: what is kept for one, and for how long. */
+/** Answers that their readers do not read: what is kept for a reader, and for how long. */
 
 const opened: { app: FastifyInstance; sockets: Socket[] } = { app: Fastify(), sockets: [] };
 afterEach(async () => {
@@ -15,7 +15,7 @@ afterEach(async () => {
   await opened.app.close();
 });
 
-/** More than sockets hold, in pieces that come as they are taken. */
+/** More than sockets hold, in pieces that come as they are read. */
 const endless = () => Readable.from(Array.from({ length: 2000 }, () => 'x'.repeat(64 * 1024)));
 
 async function serve(silentMs: number, turns = createFairQueue(1, { withinMs: 100 })) {
@@ -27,7 +27,7 @@ async function serve(silentMs: number, turns = createFairQueue(1, { withinMs: 10
   return { port: (app.server.address() as AddressInfo).port, turns };
 }
 
-/** Asks, and reads the first piece only. */
+/** Sends a request, and reads the first piece only. */
 async function ask(port: number): Promise<{ socket: Socket; said: string }> {
   const socket = connect(port, '127.0.0.1');
   opened.sockets.push(socket);
@@ -42,11 +42,11 @@ async function until(isSo: () => boolean) {
   for (const end = Date.now() + 10_000; !isSo(); await sleep(10)) if (Date.now() > end) throw new Error('it is not so');
 }
 
-test('a turn lasts until the answer is taken, or its reader is gone', async () => {
+test('a turn lasts until the answer is read, or its reader has disconnected', async () => {
   const { port, turns } = await serve(60_000);
   const first = await ask(port);
   expect([first.said, turns.line().running]).toEqual(['HTTP/1.1 200', 1]);
-  expect((await ask(port)).said).toBe('HTTP/1.1 500'); // `service.unavailable`, which this app has no words for
+  expect((await ask(port)).said).toBe('HTTP/1.1 500'); // `service.unavailable`, for which this app has no message
   first.socket.destroy();
   await until(() => turns.line().running === 0);
   const second = await ask(port);
@@ -55,7 +55,7 @@ test('a turn lasts until the answer is taken, or its reader is gone', async () =
   await until(() => turns.line().running === 0);
 });
 
-test('a reader who takes nothing for long is cut off; a slow one is not', async () => {
+test('a reader who reads nothing for long is cut off; a slow one is not', async () => {
   const { port, turns } = await serve(300, createFairQueue(2));
   const [still, slow] = [await ask(port), await ask(port)];
   let taken = 0;

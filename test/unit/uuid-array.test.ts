@@ -8,7 +8,7 @@ test('UUIDs and nulls become one text', () => {
   expect(uuidArray([])).toBe('{}');
 });
 
-test('nothing that could be taken for two elements, or for none, is put together here', () => {
+test('a value that could become two elements, or none, is refused', () => {
   const id = uuidv7();
   for (const other of [
     `${id},${id}`,

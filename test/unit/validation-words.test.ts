@@ -8,7 +8,7 @@ const patternsIn = (schema: unknown): string[] =>
     name === 'pattern' && typeof value === 'string' ? [value] : typeof value === 'object' ? patternsIn(value) : [],
   );
 
-test('no caller is told an expression: what it asks for is said in words', async () => {
+test('no caller sees a pattern: what it requires is said in words', async () => {
   const document = (await openApiDocument()) as OpenApiDocument;
   const bodies = [...operationsOf(document)].map(({ operation }) => operation.requestBody);
   const queries = [...operationsOf(document)].map(({ operation }) =>
@@ -22,7 +22,7 @@ test('no caller is told an expression: what it asks for is said in words', async
   expect(unsaid).toEqual([]);
 });
 
-test('one of some values, a format and what is missing are said so that a reader knows what would be right', () => {
+test('an enumeration, a format and a missing field are reported with what would be right', () => {
   const said = (keyword: string, params: object) => wordsOf({ keyword, params, message: raw });
   expect(said('enum', { allowedValues: ['active', 'inactive', null] })).toBe('must be one of active, inactive, null');
   expect(said('format', { format: 'uuid' })).toBe('must be a UUID');

@@ -4,7 +4,7 @@ import { minutes, seconds } from '../../src/platform/clock.js';
 
 const start = Date.parse('2026-03-01T12:00:00Z');
 
-/** Keys that count how often they are asked, and know whether what they are shown is right. */
+/** Returns keys that count how often they are used, and know whether a token is valid. */
 function world({ expiresIn = minutes(10) } = {}) {
   const keys = { asked: 0, isRight: true };
   let at = start;
@@ -25,7 +25,7 @@ function world({ expiresIn = minutes(10) } = {}) {
   return { keys, verified, wait };
 }
 
-test('a token that is shown many times is verified once a minute', async () => {
+test('a token that is presented many times is verified once a minute', async () => {
   const { keys, verified, wait } = world();
   for (let i = 0; i < 6; i++) {
     expect(await verified('a.b.c')).toMatchObject({ sub: 'ana' });
@@ -34,7 +34,7 @@ test('a token that is shown many times is verified once a minute', async () => {
   expect(keys.asked).toBe(2);
 });
 
-test('of each token, to the last character', async () => {
+test('tokens are distinguished to the last character', async () => {
   const { keys, verified } = world();
   await verified('a.b.c');
   keys.isRight = false;
@@ -42,7 +42,7 @@ test('of each token, to the last character', async () => {
   expect(await verified('a.b.c')).not.toBeNull();
 });
 
-test('five thousand are remembered, and then all of them are forgotten', async () => {
+test('five thousand tokens are cached, and then all of them are dropped', async () => {
   const { keys, verified } = world();
   for (let i = 0; i < 5000; i++) await verified(`a.${i}.c`);
   await verified('a.0.c');
@@ -52,7 +52,7 @@ test('five thousand are remembered, and then all of them are forgotten', async (
   expect(keys.asked).toBe(5002);
 });
 
-test('it is not valid any more at the second in which it expires, remembered or not', async () => {
+test('a token is invalid from the second in which it expires, cached or not', async () => {
   const { verified, keys, wait } = world({ expiresIn: seconds(20) });
   await verified('a.b.c');
   wait(seconds(20) - 1);
@@ -62,7 +62,7 @@ test('it is not valid any more at the second in which it expires, remembered or 
   expect(await verified('a.b.c')).toBeNull();
 });
 
-test('a key that is not published any more counts no longer than a minute', async () => {
+test('a key that is not published any more is accepted for at most a minute', async () => {
   const { verified, keys, wait } = world();
   await verified('a.b.c');
   keys.isRight = false;
@@ -70,7 +70,7 @@ test('a key that is not published any more counts no longer than a minute', asyn
   expect(await verified('a.b.c')).toBeNull();
 });
 
-test('one that was refused is looked at again: its key may be new', async () => {
+test('a refused token is verified again: its key may be new', async () => {
   const { verified, keys } = world();
   keys.isRight = false;
   expect(await verified('a.b.c')).toBeNull();
@@ -88,7 +88,7 @@ test('a token that cannot be verified for the moment is not refused', async () =
   await expect(verified('a.b.c')).rejects.toBe(away);
 });
 
-test('nobody who was answered its claims can change them for the next', async () => {
+test('a caller who got the claims cannot change them for the next', async () => {
   const { verified } = world();
   const claims = (await verified('a.b.c')) as JWTPayload;
   expect(() => {

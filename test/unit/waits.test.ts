@@ -1,7 +1,7 @@
 import { withWait } from '../../activities/waiting.js';
 import { growingPauses, msUntil } from '../../workflows/waits.js';
 
-test('what says that it is not there yet says how long, and that counts, whatever the time is elsewhere', () => {
+test('a look that finds nothing yet returns how long to wait, and that counts, whatever other clocks show', () => {
   const inAMinute = new Date(Date.now() + 60_000).toISOString();
   const { waitMs } = withWait({}, inAMinute);
   expect(waitMs).toBeGreaterThan(55_000);
@@ -12,17 +12,17 @@ test('what says that it is not there yet says how long, and that counts, whateve
   expect(withWait({ status: 'completed' }, null)).toEqual({ status: 'completed' });
 });
 
-test('what was said before an outage of the workers is asked again at its moment, or within minutes of their return', () => {
+test('a wait from before an outage of the workers ends at its moment, or within minutes of their return', () => {
   const [minute, hour] = [60_000, 3_600_000];
   const ahead = (ms: number) => new Date(Date.now() + ms).toISOString();
-  expect(msUntil(ahead(4 * hour), 10 * hour) / minute).toBeCloseTo(240, 1); // heard after six hours
+  expect(msUntil(ahead(4 * hour), 10 * hour) / minute).toBeCloseTo(240, 1); // read after six hours
   expect(msUntil(ahead(-2 * hour), 10 * hour)).toBe(5 * minute); // or too late
   expect(msUntil(ahead(-2 * hour), 20_000)).toBe(20_000);
   expect(msUntil(ahead(10 * hour - 50_000), 10 * hour)).toBe(10 * hour); // as clocks differ
-  expect(msUntil(ahead(11 * hour), 10 * hour)).toBe(10 * hour); // Temporal's is behind
+  expect(msUntil(ahead(11 * hour), 10 * hour)).toBe(10 * hour); // Temporal's clock is slow
 });
 
-test('a worker of the release before tells only the moment', () => {
+test('a worker of the previous release returns only the moment', () => {
   expect(msUntil(new Date(Date.now() + 60_000).toISOString(), undefined)).toBeGreaterThan(55_000);
 });
 

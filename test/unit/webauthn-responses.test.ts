@@ -15,7 +15,7 @@ const request = { rpId: 'id.example.com', challenge };
 const made = key.create(creation);
 const used = key.get(request);
 
-test('what an authenticator says is read, and nothing else of it kept', () => {
+test('an authenticator’s response is read, and nothing else of it kept', () => {
   const { id, response } = used;
   expect(readAuthenticationResponse({ ...used, authenticatorAttachment: 'platform', extra: 1 })).toEqual({
     id,
@@ -39,7 +39,7 @@ test.each([{ crossOrigin: true }, { topOrigin: 'https://evil.example' }])(
   },
 );
 
-test('nothing that anybody sends throws', () => {
+test('no input throws', () => {
   fc.assert(
     fc.property(fc.anything(), (sent) => {
       expect(readAuthenticationResponse(sent)).toBeNull();
@@ -48,7 +48,7 @@ test('nothing that anybody sends throws', () => {
   );
 });
 
-test('no field of an answer in the place of which something else stands throws', () => {
+test('no field with a value of another kind throws', () => {
   const values = fc.oneof(
     fc.anything(),
     fc.base64String().map((text) => text.replace(/[=+/]/g, '')),

@@ -12,7 +12,7 @@ function world() {
     pass: (ms: number) => {
       at += ms;
     },
-    /** A call that takes so long. */
+    /** Makes a call that takes so long. */
     call(id: string, ms: number, answered = true) {
       const entry = admission.enter(id);
       at += ms;
@@ -24,7 +24,7 @@ function world() {
 const waitOf = (entry: Entry) => (entry.admitted ? 0 : entry.waitMs);
 const { first, most, ofAccount, slowAfterMs, slowOfAccount, slowTogether } = admissionLimits;
 
-test('a receiver begins with a few calls at once, and gets more with each quick answer', () => {
+test('a receiver starts with a few calls at once, and gets more with each quick answer', () => {
   const { admitted, call } = world();
   expect(admitted('new', 100)).toHaveLength(first);
   for (let i = 0; i < 3; i++) call('known', 50);
@@ -33,7 +33,7 @@ test('a receiver begins with a few calls at once, and gets more with each quick 
   expect(admitted('old', 100)).toHaveLength(most);
 });
 
-test('one that is slow or does not answer is called once at a time, until it answers quickly', () => {
+test('a receiver that is slow or does not answer is called once at a time, until it answers quickly', () => {
   const { admitted, call } = world();
   call('slow', seconds(15), false);
   const [entry, ...more] = admitted('slow', 10);
@@ -42,7 +42,7 @@ test('one that is slow or does not answer is called once at a time, until it ans
   expect(admitted('slow', 10)).toHaveLength(2);
 });
 
-test('all receivers of an Account together have half of a worker, however many there are and however new', () => {
+test('all receivers of an Account together have half of a worker, however many and new they are', () => {
   const { admission } = world();
   const enter = (accountId: string) =>
     Array.from({ length: 400 }, (_, i) => admission.enter(`${accountId}/${i}`, accountId));
@@ -54,13 +54,13 @@ test('all receivers of an Account together have half of a worker, however many t
   expect(enter('greedy').filter(isAdmitted)).toHaveLength(admissionLimits.ofAccount);
 });
 
-test('a refused connection is over at once, and makes nobody slow', () => {
+test('a refused connection ends at once, and makes no receiver slow', () => {
   const { admitted, call } = world();
   for (let i = 0; i < 100; i++) call('closed', 2, false);
   expect(admitted('closed', 10)).toHaveLength(first);
 });
 
-test('whatever others do, a receiver is called', () => {
+test('a receiver is called whatever others do', () => {
   const { admission, admitted, call } = world();
   for (let i = 0; i < 1_000; i++) call(`dead ${i}`, seconds(15), false);
   const entries = Array.from({ length: 1_000 }, (_, i) => admission.enter(`dead ${i}`));
@@ -70,7 +70,7 @@ test('whatever others do, a receiver is called', () => {
   expect(admission.enter('dead 999').admitted).toBe(true);
 });
 
-test('slow receivers of one Account have half of what there is for slow ones, and wait for their turn among themselves', () => {
+test('slow receivers of one Account have half of the room for slow ones, and wait for their turn among themselves', () => {
   const { admission, pass } = world();
   const receivers = Array.from({ length: 1_000 }, (_, i) => `dead ${i}`);
   for (const id of [...receivers, 'theirs']) {
@@ -81,7 +81,7 @@ test('slow receivers of one Account have half of what there is for slow ones, an
   const entries = receivers.map((id) => admission.enter(id, 'greedy'));
   expect(entries.filter(({ admitted }) => admitted)).toHaveLength(slowOfAccount);
   expect(admission.enter('theirs', 'other').admitted).toBe(true);
-  // Nobody knows yet how long theirs take: 40 ms apart.
+  // It is not known yet how long theirs take: 40 ms apart.
   const waits = entries.filter(({ admitted }) => !admitted).map(waitOf);
   expect(waits.at(-1)).toBeCloseTo((waits.length * slowAfterMs) / slowOfAccount, -1);
   pass(seconds(15));
@@ -90,7 +90,7 @@ test('slow receivers of one Account have half of what there is for slow ones, an
   expect(Math.max(...again)).toBeGreaterThan(minutes(4));
 });
 
-test('of new receivers that have no room in their Account none asks soon again, though none is slow yet', () => {
+test('new receivers without room in their Account do not retry soon, though none is slow yet', () => {
   const { admission } = world();
   const entries = Array.from({ length: 1_000 }, (_, i) => admission.enter(`new ${i}`, 'greedy'));
   const waits = entries.filter(({ admitted }) => !admitted).map(waitOf);
@@ -106,7 +106,7 @@ test('a call that was admitted and not made changes nothing', () => {
   expect(admitted('dead', 10)).toHaveLength(1);
 });
 
-test('those that wait are told different moments, as far apart as calls usually take', () => {
+test('waiting deliveries get different moments, as far apart as calls usually take', () => {
   const { admission, admitted } = world();
   admitted('busy', first);
   const waits = Array.from({ length: 200 }, () => waitOf(admission.enter('busy')));
@@ -115,7 +115,7 @@ test('those that wait are told different moments, as far apart as calls usually 
   expect(waits.at(-1)).toBeCloseTo((200 * 100) / first, -1);
 });
 
-test('a crowd before a dead receiver asks rarely, and one that is back takes newcomers at once', () => {
+test('a crowd before a dead receiver retries rarely, and a recovered one accepts newcomers at once', () => {
   const { admission, call } = world();
   for (let i = 0; i < 20; i++) call('dead', seconds(15), false);
   const running = admission.enter('dead');

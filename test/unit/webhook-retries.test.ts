@@ -12,14 +12,14 @@ test.each([
   [1, seconds(5)],
   [2, minutes(5)],
   [3, hours(24)],
-])('after failure %i it waits by the schedule, a tenth more or less', (attempts, expected) => {
+])('after failure %i it waits by the schedule, plus or minus a tenth', (attempts, expected) => {
   const waits = Array.from({ length: 500 }, () => waitMs(attempts) as number);
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.9 * expected - 1);
   expect(Math.max(...waits)).toBeLessThanOrEqual(1.1 * expected + 1);
   expect(Math.max(...waits) - Math.min(...waits)).toBeGreaterThan(0.1 * expected);
 });
 
-test('then it is given up, whatever the receiver asks for', () => {
+test('then it is given up, whatever the receiver requests', () => {
   expect(waitMs(4)).toBeNull();
   expect(waitMs(4, '60')).toBeNull();
 });

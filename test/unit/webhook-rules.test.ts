@@ -35,14 +35,14 @@ test.each([
   expect(refusalOf(url)).toBe(because);
 });
 
-test('https at a public address or a name is taken, and plain http where the operator allows a network', () => {
+test('https at a public address or a name is accepted, and plain http if the operator allows a network', () => {
   expect(refusalOf('https://receiver.example:8443/hook?from=us')).toBeNull();
   expect(refusalOf('https://8.8.8.8/')).toBeNull();
   expect(refusalOf('http://10.1.2.3:8080/hook', '10.0.0.0/8')).toBeNull();
   expect(refusalOf('http://10.1.2.3:8080/hook', '192.168.0.0/16')).toBe('url address');
 });
 
-test('where an operator lists hosts no receiver elsewhere is taken', () => {
+test('with an operator’s list of hosts no other receiver is accepted', () => {
   const guard = createGuard({ allowedNetworks: [], allowedHosts: parseHosts('*.receiver.example'), resolveName });
   expect(() => assertReceiver('https://eu.receiver.example/hook', guard)).not.toThrow();
   expect(because(() => assertReceiver('https://receiver.example/hook', guard))).toBe('url host');

@@ -29,7 +29,7 @@ test('while a secret is being rotated both verify, and no third one', () => {
   expect(() => new Webhook(newWebhookSecret()).verify(message.body, headers)).toThrow(WebhookVerificationError);
 });
 
-test('no other id, time or body verifies', () => {
+test('another id, time or body does not verify', () => {
   const secret = newWebhookSecret();
   const headers = signatureHeaders(message, [secret]);
   const later = String(Number(headers['webhook-timestamp']) + 1);
