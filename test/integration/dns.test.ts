@@ -15,10 +15,10 @@ afterAll(async () => {
 const name = '_svc-verification.acme.example';
 const minutesMs = 60_000;
 
-describe('with DNS_SERVERS only those are asked', () => {
+describe('only the DNS_SERVERS are asked, if set', () => {
   const dns = () => createDns({ servers: [first.server] });
 
-  test('texts are found, each joined from its strings', async () => {
+  test('TXT records are found, each joined from its strings', async () => {
     first.set(name, { txt: ['one', ['svc-domain-', 'verification=', 'abc']] });
     expect(await dns().txt(name)).toEqual({ kind: 'found', texts: ['one', 'svc-domain-verification=abc'] });
   });
@@ -31,12 +31,12 @@ describe('with DNS_SERVERS only those are asked', () => {
     },
   );
 
-  test('an absence that a zone wants to be kept in mind for a week is kept for three hours', async () => {
+  test('an absence that a zone wants cached for a week is cached for three hours', async () => {
     first.set(name, { absent: 'nxdomain', ttl: 7 * 86_400 });
     expect(await dns().txt(name)).toEqual({ kind: 'absent', cachedMs: 180 * minutesMs });
   });
 
-  test('an alias is followed, and a ring of them ends', async () => {
+  test('an alias is followed, and a loop of aliases ends', async () => {
     first.set(name, { cname: 'verification.other.example' });
     first.set('verification.other.example', { txt: ['there'] });
     expect(await dns().txt(name)).toEqual({ kind: 'found', texts: ['there'] });
@@ -44,7 +44,7 @@ describe('with DNS_SERVERS only those are asked', () => {
     expect(await dns().txt(name)).toEqual({ kind: 'broken' });
   });
 
-  test('a server that fails says nothing of the name; neither does one that keeps silent, nor none at all', async () => {
+  test('a server that fails, does not answer or does not exist says nothing of the name', async () => {
     first.set(name, { servfail: true });
     expect(await dns().txt(name)).toEqual({ kind: 'broken' });
     first.set(name, { silent: true });
@@ -52,7 +52,7 @@ describe('with DNS_SERVERS only those are asked', () => {
     expect(await createDns({ servers: [{ address: '127.0.0.1', port: 1 }] }).txt(name)).toEqual({ kind: 'broken' });
   });
 
-  test('the next one is asked where the first one fails or is silent', async () => {
+  test('the next server is asked if the first one fails or does not answer', async () => {
     second.set(name, { txt: ['second'] });
     for (const behavior of [{ servfail: true }, { silent: true }] as const) {
       first.set(name, behavior);
@@ -61,7 +61,7 @@ describe('with DNS_SERVERS only those are asked', () => {
     }
   });
 
-  test('an answer that is cut is asked for over TCP, and what is no answer to the question counts for nothing', async () => {
+  test('a truncated answer is requested over TCP, and an answer to another question is ignored', async () => {
     const long = 'x'.repeat(255);
     first.set(name, { truncated: [long] });
     expect(await dns().txt(name)).toEqual({ kind: 'found', texts: [long] });
@@ -70,7 +70,7 @@ describe('with DNS_SERVERS only those are asked', () => {
   });
 });
 
-describe('without them the zone itself is asked', () => {
+describe('without DNS_SERVERS the zone itself is asked', () => {
   // The first one is the system's resolver, which names the authoritative servers; its own TXT records are outdated.
   const dns = (more: { allowedNetworks?: string[]; withinMs?: number } = {}) =>
     createDns({
@@ -88,7 +88,7 @@ describe('without them the zone itself is asked', () => {
     first.set(place, { txt: ['old'] }, 'TXT');
   });
 
-  test('what it has now counts, not what resolvers remember', async () => {
+  test('its present records count, not what resolvers have cached', async () => {
     second.set(place, { txt: ['new'] });
     const before = first.asked(place);
     expect(await dns().txt(place)).toEqual({ kind: 'found', texts: ['new'] });
@@ -97,14 +97,14 @@ describe('without them the zone itself is asked', () => {
     expect(await dns().txt(place)).toEqual({ kind: 'absent', cachedMs: minutesMs });
   });
 
-  test('a name below it is of the nearest zone; an alias leads into another zone', async () => {
+  test('a name below it belongs to the nearest zone; an alias leads to another zone', async () => {
     second.set(`_svc-verification.a.b.${zone}`, { cname: 'here.alias.example' });
     first.set('alias.example', { ns: ['ns1.direct.example'] }, 'NS');
     second.set('here.alias.example', { txt: ['aliased'] });
     expect(await dns().txt(`_svc-verification.a.b.${zone}`)).toEqual({ kind: 'found', texts: ['aliased'] });
   });
 
-  test('it may have handed the name over to others, further down only', async () => {
+  test('it may have delegated the name to others, in a child zone only', async () => {
     second.set(place, { delegated: place, to: ['ns2.direct.example'] });
     first.set('ns2.direct.example', { a: ['127.0.0.2'] }, 'A'); // nothing listens there
     expect(await dns().txt(place)).toEqual({ kind: 'broken' });
@@ -112,19 +112,19 @@ describe('without them the zone itself is asked', () => {
     expect(await dns().txt(place)).toEqual({ kind: 'broken' });
   });
 
-  test('one that is not responsible is not believed', async () => {
+  test('a server that is not authoritative is ignored', async () => {
     second.set(place, { lame: ['believe me'] });
     expect(await dns().txt(place)).toEqual({ kind: 'broken' });
   });
 
-  test('a zone whose servers are at addresses that are not public is not asked', async () => {
+  test('a zone whose servers have non-public addresses is not asked', async () => {
     second.set(place, { txt: ['new'] });
     const before = second.asked(place);
     expect(await dns({ allowedNetworks: [] }).txt(place)).toEqual({ kind: 'broken' });
     expect(second.asked(place)).toBe(before);
   });
 
-  test('while the resolvers fail or keep silent, nothing is known', async () => {
+  test('nothing is known while the resolvers fail or do not answer', async () => {
     first.set('mute.example', { servfail: true }, 'NS');
     expect(await dns().txt('_svc-verification.mute.example')).toEqual({ kind: 'broken' });
     first.set('mute.example', { silent: true }, 'NS');
@@ -132,7 +132,7 @@ describe('without them the zone itself is asked', () => {
   });
 });
 
-test('servers are addresses, with a port where it is another than 53', () => {
+test('servers are addresses, with a port if it is not 53', () => {
   expect(parseServers('192.0.2.1, 192.0.2.2:5353,2001:db8::1,[2001:db8::2]:54')).toEqual([
     { address: '192.0.2.1', port: 53 },
     { address: '192.0.2.2', port: 5353 },

@@ -32,7 +32,7 @@ test('a mail that was sent is not sent again', async () => {
   expect(await row()).toMatchObject({ status: 'sent', failure: null, ended_at: expect.any(Date) });
 });
 
-test('while the server is away the row waits, and nobody is told an address', async () => {
+test('while the mail server is away the row waits, and no error contains an address', async () => {
   const { emails, emailId, sent, row, mailFails } = await queuedMail();
   mailFails(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
   await expect(emails.send(emailId)).rejects.toThrow('ECONNREFUSED');
@@ -42,7 +42,7 @@ test('while the server is away the row waits, and nobody is told an address', as
   expect(sent).toHaveLength(1);
 });
 
-test('while PostgreSQL takes no writes it is not sent: nobody could say so, and each try would send it again', async () => {
+test('while PostgreSQL accepts no writes no mail is sent: it could not be recorded, and each attempt would send it again', async () => {
   const { emails, emailId, sent, row } = await queuedMail();
   const cannotWrite =
     'create function no_writes() returns trigger language plpgsql as $$ begin raise disk_full; end $$';
@@ -55,7 +55,7 @@ test('while PostgreSQL takes no writes it is not sent: nobody could say so, and 
   expect(await row()).toMatchObject({ attempted_at: expect.any(Date) });
 });
 
-test('a try after a crash between sending and commit carries the same Message-ID', async () => {
+test('an attempt after a crash between sending and commit has the same Message-ID', async () => {
   const { emails, emailId, sent } = await queuedMail();
   await emails.send(emailId);
   // As if the process had died before the commit.
@@ -66,7 +66,7 @@ test('a try after a crash between sending and commit carries the same Message-ID
   expect(new Set(sent.map(({ messageId }) => messageId)).size).toBe(1);
 });
 
-test('a refusal for good ends it, with the code and without the address', async () => {
+test('a permanent refusal ends a mail, with the code and without the address', async () => {
   const { emails, emailId, address, row, events, mailFails } = await queuedMail();
   mailFails(new MailRejected('The mail was refused', `550 5.1.1 <${address}>: no such user`));
   expect(await emails.send(emailId)).toBe('failed');
@@ -80,7 +80,7 @@ test('a refusal for good ends it, with the code and without the address', async 
   expect(JSON.stringify([await row(), event])).not.toContain(address);
 });
 
-test('giving up and cancelling count once, and never undo a sent mail', async () => {
+test('giving up and cancelling take effect once, and never undo a sent mail', async () => {
   const given = await queuedMail();
   expect([await given.emails.giveUp(given.emailId), await given.emails.giveUp(given.emailId)]).toEqual([
     'failed',
@@ -118,7 +118,7 @@ test.each(['cancel', 'giveUp'] as const)(
   },
 );
 
-test('a mail whose row is gone, as after a restore, ends at whatever step it is', async () => {
+test('a mail whose row is missing, as after a restore, ends at whatever step it is', async () => {
   const { emails, emailId, sent, events } = await queuedMail();
   await rowsAsOwner(database.ownerUrl, 'delete from emails where id = $1', [emailId]);
   expect(await emails.send(emailId)).toBe('cancelled');
@@ -135,7 +135,7 @@ test('a mail about something that has ended is not sent', async () => {
   expect(await row()).toMatchObject({ status: 'cancelled', failure: 'nothing to send any more' });
 });
 
-test("a tenant's transaction can queue its mail, twice for one cause, and reads none", async () => {
+test("a tenant's transaction can queue its mail, twice for one cause, and read none", async () => {
   const scope = { accountId: randomUUID() };
   const mail = {
     template: 'registration-reminder',

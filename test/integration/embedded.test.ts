@@ -44,7 +44,7 @@ async function query(url: string, sql: string): Promise<pg.QueryResult> {
 }
 
 describe('ports', () => {
-  test('a taken port is passed over, and refused in one line when someone configured it', async () => {
+  test('a taken port is skipped, and refused in one line if it is configured', async () => {
     const { port, close } = await listening();
     expect(await portInUse(port)).toBe(true);
     expect(await freePort(port)).toBeGreaterThan(port);
@@ -55,7 +55,7 @@ describe('ports', () => {
     expect(await configuredPort(port, 'INBOX_PORT')).toBe(port);
   });
 
-  test('of a pair neither port is taken, nor the one that is left out', async () => {
+  test('neither port of a pair is taken, nor the excluded one', async () => {
     const { port, close } = await listening();
     expect(await freePair(port - 1)).toBeGreaterThan(port);
     expect(await freePair(port)).toBeGreaterThan(port);
@@ -63,7 +63,7 @@ describe('ports', () => {
     expect(await freePair(port, port + 1)).toBeGreaterThan(port + 1);
   });
 
-  test('a port that a stranger takes during the start is replaced', async () => {
+  test('a port that another process takes during the start is replaced', async () => {
     const wanted = await freePort();
     let stranger: Awaited<ReturnType<typeof listening>> | undefined;
     const port = await onFreePorts([wanted], async ([candidate]) => {
@@ -75,7 +75,7 @@ describe('ports', () => {
     stranger?.close();
   });
 
-  test('one that a program chose by itself and found taken has it started again, and another failure does not', async () => {
+  test('a port that a program chose by itself and found taken has it started again; another failure does not', async () => {
     let starts = 0;
     const unlucky = async () => {
       starts++;
@@ -91,7 +91,7 @@ describe('ports', () => {
 });
 
 describe('children and claims', () => {
-  test('a child leads its own group, and one that ignores its signal is ended by force', async () => {
+  test('a child leads its own group, and one that ignores its signal is killed', async () => {
     const child = await startChild({
       command: process.execPath,
       args: ['-e', 'process.on("SIGTERM", () => {}); console.log("ready"); setInterval(() => {}, 1000)'],
@@ -104,7 +104,7 @@ describe('children and claims', () => {
     await child.stop();
   });
 
-  test('a child ends with a parent that was killed', async () => {
+  test('a child ends with its killed parent', async () => {
     const program = `
       import { startChild } from '${join(projectRoot, 'dist/src/platform/embedded/children.js')}';
       console.log((await startChild({ command: 'sleep', args: ['60'] })).pid);`;
@@ -117,11 +117,11 @@ describe('children and claims', () => {
     await until('it has ended', () => identityOf(Number(pid)) === undefined);
   });
 
-  test('a command that is not there is an error, not a crash', async () => {
+  test('a missing command is an error, not a crash', async () => {
     await expect(startChild({ command: '/nowhere/postgres', args: [] })).rejects.toThrow('cannot be started');
   });
 
-  test('a folder has one owner; the child of one that was killed is stopped by the next', async () => {
+  test('a folder has one owner; the child of a killed one is stopped by the next', async () => {
     const folder = newFolder();
     const claim = await claimFolder(folder);
     await expect(claimFolder(folder)).rejects.toThrow('is in use by process');
@@ -166,7 +166,7 @@ describe('PostgreSQL', () => {
     await second.stop();
   });
 
-  test('without the password nobody gets in, and its port yields to a stranger', async () => {
+  test('nobody gets in without the password, and its port yields to another process', async () => {
     const dataDir = newFolder();
     const stranger = await listening();
     const server = await startPostgres({ dataDir, port: stranger.port, durable: false });
@@ -181,7 +181,7 @@ describe('PostgreSQL', () => {
     stranger.close();
   });
 
-  test('a server killed with its lock file left behind comes back with its data', async () => {
+  test('a server that was killed and left its lock file comes back with its data', async () => {
     const dataDir = newFolder();
     const first = await startPostgres({ dataDir, port: await freePort() });
     await query(first.url, 'create table kept as select 7 as a');
@@ -230,7 +230,7 @@ describe('Temporal', () => {
     expect(await portInUse(second.port)).toBe(false);
   });
 
-  test('one whose database stays interrupted is started anew, where it was and with what it knew', async () => {
+  test('a server whose database stays interrupted is restarted, at its address and with its data', async () => {
     const dataDir = newFolder();
     const pidOf = () => JSON.parse(readFileSync(join(dataDir, 'owner.json'), 'utf8')).child.pid as number;
     const looks = [true, false, true, true]; // one failure is not the end
@@ -268,7 +268,7 @@ describe('Temporal', () => {
     expect(await portInUse(server.port)).toBe(false);
   });
 
-  test('a server that ends on its own says so', async () => {
+  test('a server that ends on its own is reported', async () => {
     const dataDir = newFolder();
     const port = await freePort();
     const server = await startTemporal({ cliPath, namespace: 'default', dataDir, port, searchAttributes: {} });
@@ -299,7 +299,7 @@ describe('inbox', () => {
     await second.stop();
   });
 
-  test('another web site cannot read the mails', async () => {
+  test('another website cannot read the mails', async () => {
     const inbox = await startInbox({ smtpPort: await freePort(), webPort: await freePort() });
     const ask = (origin: string) => fetch(`${inbox.webUrl}/email`, { headers: { origin } });
     expect((await ask('https://elsewhere.example')).status).toBe(404);

@@ -137,7 +137,7 @@ function told({ statusCode, body }: LightMyRequestResponse, id: string): string 
   return `${statusCode} ${same}`;
 }
 
-/** Of an Environment's ids all others are foreign; of the Account's, those of the other Account. */
+/** For an Environment's ids all others are foreign; for the Account's, those of the other Account. */
 const foreignFor = (kind: Kind): Filled[] => (levelOf(kind) === 'account' ? [stranger] : [sister, stranger]);
 
 const names = (sent: Sent, id: string) =>

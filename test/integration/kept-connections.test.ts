@@ -32,7 +32,7 @@ test('a connection whose statements go to any free session, as behind a pooler i
   held?.release();
 });
 
-/** As some of those who look after databases set them, for all who use it. */
+/** Defaults that some database administrators set for all sessions. */
 const defaults = {
   timezone: 'Europe/Berlin',
   datestyle: 'SQL, DMY',

@@ -854,7 +854,7 @@ describe('in JSON', () => {
   const post = (url: string, payload: object, headers: Record<string, string> = {}) =>
     provider.app.inject({ method: 'POST', url, payload, headers: { ...json, ...headers } });
 
-  test('a script signs somebody up and confirms the address', async () => {
+  test('a script signs a person up and confirms the address', async () => {
     const { environment, client, url } = await newShop();
     const fields = await provider.app.inject({ method: 'GET', url, headers: json });
     expect(fields.json()).toEqual({

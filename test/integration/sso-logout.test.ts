@@ -624,7 +624,7 @@ describe('a person who signed in by OpenID Connect and signs out', () => {
     expect(back).toContain(`/sso/oidc/${at.connection.id}/signed-out?state=`);
     expect(here(await ana.browser.get(here(await ana.browser.get(back.replace(baseUrl, '')))))).toBe(after);
     expect(await isOpen(at, ana)).toBe(false);
-    // The provider knows them no more: it asks who they are.
+    // The provider does not recognize them any more: it asks who they are.
     const next = await fetch(await sentAway(ana.browser, at), {
       redirect: 'manual',
       headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
@@ -668,7 +668,7 @@ describe('a person who signed in by OpenID Connect and signs out', () => {
       [`${ana.login}@acme.example`],
     );
     expect(event).toMatchObject({ actor_type: 'system', metadata: { reason: 'provider_logout' } });
-    // Whoever leaves here first is told of once more by the provider: nothing else of theirs ends by it.
+    // When a person signs out here first, the provider still sends its logout: it ends nothing else of theirs.
     const third = await byOpenId(at, work, ana.login);
     await signOutThere(await leave(third.browser, at, third.tokens.id_token), work);
     expect((await say(told())).statusCode).toBe(200);

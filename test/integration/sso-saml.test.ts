@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** Whose provider speaks SAML; with or without a key that signs what we send to it. */
+/** Creates a place with a SAML provider; with or without a key that signs our requests. */
 async function place(overrides: Partial<SsoConnection> = {}, { hasKey = true } = {}): Promise<SsoPlace> {
   const made = await newSsoPlace(world, null, { ...idp.fields, ...overrides });
   if (hasKey) await giveSigningKey(world, made.connection);
@@ -54,10 +54,10 @@ async function sendAway(browser: Browser, { client, organization }: SsoPlace): P
   expect(away.statusCode).toBe(303);
   return String(away.headers.location);
 }
-/** As the provider's page has a browser post it: without any cookie, from the provider's site. */
+/** Posts as the provider's page has a browser do: without any cookie, from the provider's site. */
 const post = (path: string, form: Record<string, string>) =>
   world.browser().post(path, form, { origin: 'https://idp.acme.example' });
-/** The whole way; the answer of `/sso/complete`. */
+/** Signs in; returns the answer of `/sso/complete`. */
 async function walk(
   at: SsoPlace,
   changes: Partial<ResponseParts> = {},
@@ -87,7 +87,7 @@ describe('sign-in by SAML', () => {
       const mallory = world.browser();
       const away = await sendAway(mallory, at);
       const { path, form } = answerTo(away, idp, world.now(), { nameId: acmeAddress() });
-      // The request's id is in what the provider is asked (SAML 2.0 Core §3.2.1).
+      // Our request to the provider contains the request's id (SAML 2.0 Core §3.2.1).
       const complete = `/sso/complete?request=${String(askedIn(away).id).slice(1)}`;
       const come = () => mallory.get(complete);
       const bring = () => post(path, form);
@@ -95,7 +95,7 @@ describe('sign-in by SAML', () => {
         stop === null ? [null, await bring()] : await interleaved(world.database.ownerUrl, stop, come, bring);
       expect(String(came?.headers.location)).not.toMatch(/[?&]code=/);
       expect(failureIn(await come())).toEqual([400, 'sso.stale']);
-      // Nor by bringing something of their own for the same request.
+      // Nor by sending another answer of their own for the same request.
       const own = here(await post(path, { ...form, SAMLResponse: `${form.SAMLResponse} ` }));
       expect(own.startsWith(complete)).toBe(true);
       expect(failureIn(await mallory.get(own))).toEqual([400, 'sso.stale']);
@@ -149,7 +149,7 @@ describe('sign-in by SAML', () => {
 });
 
 describe('an encrypted answer', () => {
-  /** As a provider that has imported our metadata with a certificate to encrypt to. */
+  /** Encrypts as a provider that has imported our metadata with an encryption certificate. */
   async function encryptedBy(at: SsoPlace, certificate?: string) {
     const { body } = await world.app.inject(`/sso/saml/${at.connection.id}/metadata?encryption=true`);
     const [, bare = ''] = /use="encryption">.*?<X509Certificate>([^<]+)</s.exec(body) ?? [];
@@ -266,7 +266,7 @@ describe('an unsolicited response', () => {
     );
     return post(`${path}/acs`, { SAMLResponse: posted(signedResponse(parts, key)), RelayState: relayState });
   };
-  /** With the cookies that the answer to the post has set. */
+  /** Returns a browser with the cookies that the answer to the post has set. */
   const follow = (answered: LightMyRequestResponse) => {
     const browser = world.browser();
     for (const { name, value } of answered.cookies) browser.cookies.set(name, value);
@@ -283,7 +283,7 @@ describe('an unsolicited response', () => {
     const { browser, done } = follow(await unasked(at));
     expect(String((await done).headers.location)).toContain('/oauth/account?');
     expect((await browser.get(here(await browser.get(here(await done))))).statusCode).toBe(200);
-    // Where the application has said nothing of how it begins a sign-in.
+    // The application has no page that starts a sign-in.
     const launched = await browser.get(`/oauth/account/launch?client_id=${at.client.clientId}`);
     expect(here(launched)).toBe(`/oauth/account?client_id=${at.client.clientId}`);
   });
@@ -307,7 +307,7 @@ describe('an unsolicited response', () => {
     ]);
     const answered = await browser.get(authorizeUrl(at.client));
     expect(new URL(String(answered.headers.location)).searchParams.get('code')).toEqual(expect.any(String));
-    // Whoever is not signed in signs in first, and comes back to it.
+    // A person who is not signed in signs in first, and returns to it.
     const asked = await world.browser().get(`/oauth/account/launch?client_id=${at.client.clientId}`);
     expect(here(asked)).toContain(`destination=${encodeURIComponent('account/launch')}`);
   });
@@ -418,14 +418,14 @@ describe('ten refused answers in a row', () => {
 
   test('but not if one of its people has kept an answer, or wrapped it again', async () => {
     const changed: [Partial<ResponseParts>, (xml: string, id: string) => string][] = [
-      // Only the assertion is signed, so that what is around it is the poster's.
+      // Only the assertion is signed: the sender decides what surrounds it.
       [{}, (xml) => xml.replace(/Destination="[^"]+"/, 'Destination="https://other.example"')],
-      // What the provider calls itself to another application, in an envelope as to this one.
+      // The provider's issuer for another application, in an envelope for this one.
       [
         { issuer: 'https://idp.acme.example/other' },
         (xml) => xml.replace('https://idp.acme.example/other', idp.issuer),
       ],
-      // An answer of before in a new envelope.
+      // An old answer in a new envelope.
       [
         { inResponseTo: '_before', notOnOrAfter: new Date(world.now().getTime() - minutes(2)) },
         (xml, id) => xml.replace('InResponseTo="_before"', `InResponseTo="${id}"`),

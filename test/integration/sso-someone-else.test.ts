@@ -27,7 +27,7 @@ afterAll(() => stop());
 let used = 0;
 const { verifier, challenge } = newPkce();
 
-/** An organization with a provider of its own, and somebody of the same Environment who is signed in with a password. */
+/** Creates an organization with its own provider, and another person of the Environment, signed in by password. */
 async function place() {
   const at = await newSsoPlace(world, idp, { id: planned.ids[used++] as string });
   const ana = await at.environment.newIdentity();
@@ -48,7 +48,7 @@ function mallory() {
   return { login, email };
 }
 
-/** From a URL that sends the browser to the provider, to what it is told of the provider's answer. */
+/** Goes from a URL that leads to the provider to the page after the provider's answer. */
 async function there(browser: Browser, away: string, login: string) {
   const back = await signInThere(away, login);
   const answered = await browser.get(back.replace(baseUrl, ''));
@@ -92,7 +92,7 @@ describe('a link that leads to a provider, in a browser where another person is 
     const done = await at.browser.submit(page, {}, { origin: baseUrl });
     expect([done.statusCode, codeIn(done) !== null]).toEqual([303, true]);
     expect(await whoseSession(at.browser, at)).toBe(email);
-    // Sent twice, it goes on by the session that there is.
+    // Sent twice, it continues by the present session.
     const again = await at.browser.submit(page, {}, { origin: baseUrl });
     expect([again.statusCode, locationOf(again).pathname]).toEqual([303, '/oauth/authorize']);
   });

@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterAll(() => api?.stop());
 
-/** The Public API. */
+/** Calls the Public API. */
 const server = (method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object) =>
   api.app.inject({ method, url: `/api/v1${path}`, headers: key, ...(payload && { payload }) });
 const newBrowser = () => new Browser(api.app);
@@ -54,7 +54,7 @@ async function newConnection(path = inEnvironment, more: object = {}): Promise<s
 }
 interface Begun {
   id: string;
-  /** Below our base URL. */
+  /** The path below our base URL. */
   link: string;
 }
 const begunBy = (made: LightMyRequestResponse): Begun => {
@@ -66,7 +66,7 @@ const begunBy = (made: LightMyRequestResponse): Begun => {
 const begin = async (path: string): Promise<Begun> => begunBy(await portal('POST', `${path}/test`));
 const reportAt = async (path: string, { id }: Begun) => (await portal('GET', `${path}/test/${id}`)).json().data;
 
-/** Uses a link: where the browser is sent. */
+/** Uses a link; returns where the browser is redirected. */
 async function leave(browser: Browser, { link }: Begun): Promise<string> {
   const page = await browser.get(link);
   expect(page.statusCode).toBe(200);
@@ -74,7 +74,7 @@ async function leave(browser: Browser, { link }: Begun): Promise<string> {
   expect(left.statusCode).toBe(200);
   return left.json().redirect_to;
 }
-/** The whole way by SAML; the page that `/sso/complete` shows. */
+/** Signs in by SAML; returns the page that `/sso/complete` shows. */
 async function walk(begun: Begun, changes: Partial<ResponseParts> = {}, browser = newBrowser()) {
   const { path, form } = answerTo(await leave(browser, begun), idp, api.clock.now, changes);
   const answered = await newBrowser().post(path, form, { origin: 'https://idp.acme.example' });

@@ -20,7 +20,7 @@ test('a sealed text has only one encoding, so that a used one cannot be presente
     const [id, body = ''] = sealed.split('.');
     const last = body.at(-1) as string;
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-    // The last character of base64url has bits that decode to nothing.
+    // The last character of base64url has unused bits.
     const siblings = [...alphabet].filter((one) => one !== last).map((one) => `${id}.${body.slice(0, -1)}${one}`);
     const others = [
       `${sealed}=`,
