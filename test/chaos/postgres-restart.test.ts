@@ -50,7 +50,7 @@ const isUnavailable = (outcome: Outcome) =>
 const names = (sent: readonly Sent[]) => new Set(sent.filter(({ outcome }) => isFine(outcome)).map(({ name }) => name));
 
 test.each(['SIGQUIT', 'SIGKILL'] as const)(
-  'PostgreSQL ended with %s and started again under load: 503 with Retry-After meanwhile, nothing acknowledged is lost',
+  'PostgreSQL is ended by %s and restarted under load: 503 with Retry-After meanwhile, and nothing acknowledged is lost',
   async (signal) => {
     const pids = [service.api.pid, service.worker.pid];
     const { load, created, refreshTokens } = await startCallers();

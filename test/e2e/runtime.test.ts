@@ -124,7 +124,7 @@ describe('npm start', () => {
   });
 
   test.each(['PORT', 'TEMPORAL_UI_PORT', 'INBOX_PORT'])(
-    '%s in use: says so in one line, and leaves nothing running',
+    '%s in use is reported in one line, and leaves nothing running',
     async (name) => {
       const taken = await listening();
       const folder = await newFolder();

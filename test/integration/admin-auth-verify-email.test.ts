@@ -508,7 +508,7 @@ describe('a person who registers with a stranger’s address', () => {
   });
 
   test.each(['before', 'after'] as const)(
-    '%s the owner does has no part in the owner’s confirmation',
+    'a registration %s the owner’s has no part in the owner’s confirmation',
     async (order) => {
       const { email, owner, attacker } = await both(order);
       // The owner's browser and password only work for the link of their own registration.

@@ -24,7 +24,7 @@ function watch(options: { offMs: number; everyMs?: number; db?: Pick<Db, 'statem
 }
 
 test.each([120_000, -600_000])(
-  'a clock that is off by %d ms is shown, and told once, and told when it is right again',
+  'a clock that is off by %d ms is shown, and logged once, and logged when it is right again',
   async (offMs) => {
     const { first, stop, state, lines } = watch({ offMs });
     await first;

@@ -96,7 +96,7 @@ async function growLarge() {
 test.each([
   ['at a node', 'node_id'],
   ['of a role', 'role_id'],
-])('what is held %s is found by it, and not in the index of everybody that has the person first', async (_, column) => {
+])('what is held %s is found by it, and not by the index that starts with the person', async (_, column) => {
   const plan = await api.database.db.transaction('system', async (tx) => {
     await tx.query('set local plan_cache_mode = force_generic_plan');
     await tx.query(
@@ -112,7 +112,7 @@ test.each([
   );
 });
 
-test('a search for resources goes through what the person holds, and not through the nodes of other customers', async () => {
+test('a search for resources reads what the person holds, and not the nodes of other customers', async () => {
   const { personId } = await somebody(small);
   asked = [];
   const search = (account: TestAccount, id: string) =>

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-test('descriptions are kept as they are sent, of whatever resource', async () => {
+test('descriptions are stored as they are sent, for every kind of resource', async () => {
   const account = await newAccount(api);
   const headers = await account.as('owner');
   const [inEnvironment, inAccount] = [account.portalPath(''), `/portal/v1/accounts/${account.accountSlug}`];

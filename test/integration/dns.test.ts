@@ -24,7 +24,7 @@ describe('only the DNS_SERVERS are asked, if set', () => {
   });
 
   test.each(['nxdomain', 'nodata'] as const)(
-    '%s is an absence, which may be kept in mind as the zone says',
+    '%s is an absence, which may be cached as long as the zone says',
     async (absent) => {
       first.set(name, { absent, ttl: 300 });
       expect(await dns().txt(name)).toEqual({ kind: 'absent', cachedMs: 5 * minutesMs });

@@ -107,7 +107,7 @@ const counter = async () =>
     )[0]?.value ?? 0,
   );
 
-test('nothing personal is left in any row of any table, only ids; what others have stays', async () => {
+test('no row of any table contains personal data afterwards, only ids; what belongs to others stays', async () => {
   const [person, other] = [await somebody(), await somebody()];
   let { refresh_token: token } = await signIn(person.email);
   for (let i = 0; i < 5; i++) token = (await refresh(world.app, client, token)).json().refresh_token;
@@ -146,7 +146,7 @@ test('nothing personal is left in any row of any table, only ids; what others ha
   ]);
 });
 
-test('the person is locked out by the request already, whenever the worker comes', async () => {
+test('the request locks the person out, whenever the worker comes', async () => {
   const person = await somebody();
   const tokens = await tokensFor(world.browser(), client, person.email);
   await erasures.request(environment, person.id);
@@ -155,7 +155,7 @@ test('the person is locked out by the request already, whenever the worker comes
   await expect(signIn(person.email)).rejects.toThrow();
 });
 
-test('every step may be repeated, each Environment hears of it once, and the events name who asked', async () => {
+test('every step may be repeated, each Environment has one event, and the events name who requested it', async () => {
   const person = await somebody();
   for (let i = 0; i < 3; i++) await tokensFor(world.browser(), client, person.email);
   const admin = randomUUID();
@@ -175,7 +175,7 @@ test('every step may be repeated, each Environment hears of it once, and the eve
   ]);
 });
 
-test('a membership that is given meanwhile goes too, and its counter is right', async () => {
+test('a membership that is added meanwhile is deleted too, and its counter is right', async () => {
   const person = await somebody();
   const { id } = await erasures.request(environment, person.id);
   const counted = await counter();
@@ -191,7 +191,7 @@ test('a membership that is given meanwhile goes too, and its counter is right', 
   expect(await counter()).toBe(counted - 1);
 });
 
-test('cancelled between two steps, the row lists what is left, and the same request goes on with it', async () => {
+test('an erasure that is cancelled between two steps lists what is left in its row, and continues on the same request', async () => {
   const person = await somebody();
   await tokensFor(world.browser(), client, person.email);
   const { id } = await erasures.request(environment, person.id);
@@ -210,7 +210,7 @@ test('cancelled between two steps, the row lists what is left, and the same requ
   expect(await erasures.cancel(id, 'cancelled_by_operator')).toBe('completed');
 });
 
-test('cancelled, and the person gone with an environment meanwhile: asked for again it is completed', async () => {
+test('a cancelled erasure whose person was removed with an environment meanwhile is completed on request', async () => {
   const person = await somebody();
   const { id } = await erasures.request(environment, person.id);
   await erasures.cancel(id, 'cancelled_by_operator');
@@ -223,7 +223,7 @@ test('cancelled, and the person gone with an environment meanwhile: asked for ag
   expect(await erasures.look(id)).toBe('completed');
 });
 
-test('asked for twice it is one; a stranger is not found, and neither is another Account', async () => {
+test('two requests are one erasure; a stranger is not found, and neither is another Account', async () => {
   const person = await somebody();
   const [first, second] = await Promise.all([1, 2].map(() => erasures.request(environment, person.id)));
   expect(second?.id).toBe(first?.id);

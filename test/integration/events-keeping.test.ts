@@ -30,7 +30,7 @@ const monthName = (ahead: number) => {
   return `events_${new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1)).toISOString().slice(0, 7).replace('-', '_')}`;
 };
 
-test('neither the log, nor its months, nor its counts can be changed by the service, by whatever way', async () => {
+test('the service cannot change the log, its months or its counts in any way', async () => {
   await writeEvents(api, account, 3);
   await settle(api);
   const month = monthName(0);
@@ -73,7 +73,7 @@ test('neither the log, nor its months, nor its counts can be changed by the serv
     await expect(asService(`select gatehouse_drop_events_of_no_month(${days})`)).rejects.toThrow(/90 days at least/);
 });
 
-test('there is a table for this month and the three to come, made again as time passes', async () => {
+test('there is a partition for this month and the three to come, created again as time passes', async () => {
   expect(await partitions()).toEqual(expect.arrayContaining([0, 1, 2, 3].map(monthName)));
   const last = monthName(3);
   await rowsOf(
@@ -95,7 +95,7 @@ test('there is a table for this month and the three to come, made again as time 
   ]);
 });
 
-test('months go when all of them has been kept for long enough, with their counts, and cursors from before are known', async () => {
+test('months are deleted when all of their events are old enough, with their counts, and older cursors are recognized', async () => {
   await rowsOf(
     api,
     `
@@ -141,7 +141,7 @@ test('months go when all of them has been kept for long enough, with their count
   expect(next.items).toHaveLength(1);
 });
 
-test('events of months that nobody made a table for go, too, and nobody waits for that', async () => {
+test('events of months without a partition are deleted, too, and nothing waits for that', async () => {
   const { sweep } = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
   const place = { rule: 'events', after: null, looked: 0 };
   const sweepAll = async () => {
@@ -167,7 +167,7 @@ test('events of months that nobody made a table for go, too, and nobody waits fo
   expect(ids.map(({ id }) => id).sort()).toEqual([...kept].sort());
 });
 
-test('a transaction that holds up the table is not waited for, and the next run does the work', async () => {
+test('a transaction that locks the table is not waited for, and the next run does the work', async () => {
   await asOwner(async (client) => {
     const last = monthName(3);
     await rowsOf(
@@ -183,7 +183,7 @@ test('a transaction that holds up the table is not waited for, and the next run 
   }, api.database.ownerUrl);
 });
 
-test('events of the release before stay where they are, and everything goes on', async () => {
+test('events of the previous release stay where they are, and everything keeps working', async () => {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const url = new URL(api.database.ownerUrl);
   url.pathname = `/${name}`;

@@ -282,7 +282,7 @@ describe('errors', () => {
   });
 
   test.each(['\u200b', '\u2800', '\u3164', '\u202e\u2066', '\u00ad\ufe0f', ' \u2060 ', '\ufeff'])(
-    'what shows nothing, as %j, is no name',
+    'a name without anything visible, such as %j, is refused',
     async (name) => {
       const refused = await send(api.app, 400, post(JSON.stringify({ email: 'nobody@example.com', first_name: name })));
       expect(refused.json().error.details).toEqual([
@@ -768,7 +768,7 @@ describe('documents', () => {
   });
 
   test.each(['/api/v1/nothing', '/oauth/authorize?client_id=none', '/.well-known/jwks.json', '/docs/static/index.css'])(
-    '%s is loaded as a part of no page of others, and of popups it says what it did',
+    '%s cannot be embedded in pages of others, and is isolated from popups as configured',
     async (url) => {
       const { headers } = await api.app.inject({ url });
       expect(headers['cross-origin-resource-policy']).toBe('same-origin');
@@ -817,7 +817,7 @@ describe('documents', () => {
   });
 
   test.each(['%2e%2e/%2e%2e/package.json', '/etc/passwd', '%00'])(
-    'nothing is read beside them, and no fault of ours is told of: %s',
+    'no other file is read, and no server error is shown: %s',
     async (path) => {
       const { error } = (await send(api.app, 404, { url: `/docs/static/${path}` })).json();
       expect(error.code).toBe('route.not_found');

@@ -86,7 +86,7 @@ const reads: Record<string, () => ReturnType<typeof ask>> = {
 };
 
 test.each(Object.entries(reads))(
-  '%s whose caller is gone ends in PostgreSQL, and its turn with it',
+  '%s whose caller has disconnected ends in PostgreSQL, and frees its turn',
   async (_, read) => {
     await whileLocked('identities, roles', async () => {
       const { leave } = read();

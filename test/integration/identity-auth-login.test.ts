@@ -103,7 +103,7 @@ describe('the right password', () => {
   });
 
   test.each(['client_secret_basic', 'client_secret_post'] as const)(
-    'is not enough for a client of %s that does not prove itself',
+    'is not enough for a client of %s that does not authenticate',
     async (method) => {
       const place = await provider.newEnvironment();
       const [client, ana] = [await place.newClient({ tokenEndpointAuthMethod: method }), await place.newIdentity()];

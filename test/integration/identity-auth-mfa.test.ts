@@ -236,7 +236,7 @@ describe('a challenge token', () => {
   ];
 
   test.each(kinds)(
-    'for %s that is unknown, over, complete or of the hosted pages is refused alike',
+    'for %s that is unknown, expired, completed or of the hosted pages is refused alike',
     async (kind, body) => {
       const ask = (token: string) => api.post(`/mfa/challenge/${kind}`, { challenge_token: token, ...body });
       const { place, client, ana, answer, totp, token: complete } = await challenged();

@@ -63,7 +63,7 @@ const flows = [
 
 describe.each(flows)('in %s, %s', (_, kind, begin) => {
   test.each(['one after the other', 'after the first one’s codes were opened', 'at once'])(
-    '%s: both are answered with the recovery codes that count',
+    '%s: both get the valid recovery codes',
     async (order) => {
       const { ana, browser, submit } = await begin(kind);
       const shown: string[][] = [];
@@ -104,7 +104,7 @@ describe.each(flows)('in %s, %s', (_, kind, begin) => {
 });
 
 test.each(['totp', 'email_otp'] as const)(
-  'a copy of the form with a first code by %s is shown nothing in another browser',
+  'a copy of the form with a first code by %s gets nothing in another browser',
   async (kind) => {
     const { submit } = await signingIn(kind);
     const first = await submit();

@@ -410,7 +410,7 @@ describe('a person who enrolled in time, a month ago,', () => {
   });
 
   test.each(['of their own', 'before that'])(
-    'has the time anew where MFA was required of nobody meanwhile and the factor has gone %s',
+    'has a new grace if no policy required MFA meanwhile and the factor was removed %s',
     async (when) => {
       const { scope, ana, asked } = await enrolled();
       const graces = createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });

@@ -459,7 +459,7 @@ const waysIn = [
   { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: new Date('2026-01-01T00:00:00Z') }, // by a trusted browser
 ];
 test.each(policies)(
-  'where MFA is %s, whatever is taken and enrolled, nobody is sent round in circles',
+  'with MFA %s, whatever is allowed and enrolled, nobody is sent around in circles',
   async (mfaPolicy) => {
     const seen = new Set<string>();
     for (const mfaAllowedFactors of takes) {

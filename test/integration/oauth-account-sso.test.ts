@@ -73,7 +73,7 @@ async function mailed(browser: Browser, challenge: Awaited<ReturnType<Browser['g
 }
 
 test.each([{}, { amr: ['otp'] }, { amr: ['pwd'] }])(
-  'who has mailed codes as the second step shows one, and goes on, whatever the provider says: %j',
+  'a person with mailed codes as the second factor uses one, whatever the provider reports: %j',
   async (said) => {
     const { client, browser, walk } = await arriveWithMail(said);
     const challenge = await walk(accountUrl(client, {}, '/factors/totp'));
@@ -96,7 +96,7 @@ const arriveAnew = ({ client, walk }: Awaited<ReturnType<typeof arrive>>) =>
 
 describe('factors belong to the Account, and a provider to one Environment', () => {
   test.each([[['mfa']], [['pwd', 'mfa']], [['otp']]])(
-    'whoever has an app shows it, though the provider says %j',
+    'a person with an app uses it, though the provider reports %j',
     async (amr) => {
       const there = await arrive({ amr });
       const { client, environment, browser, id, email, walk } = there;
@@ -135,7 +135,7 @@ describe('factors belong to the Account, and a provider to one Environment', () 
 });
 
 test.each([['optional'], ['off']])(
-  'in a trusted browser a provider’s `otp` is no code of ours either (MFA %s)',
+  'in a trusted browser a provider’s `otp` does not count as our code either (MFA %s)',
   async (mfaPolicy) => {
     const there = await arriveWithMail({ amr: ['otp'] });
     await world.query('update environment_settings set mfa_policy = $2 where environment_id = $1', [

@@ -412,7 +412,7 @@ describe('prompt, max_age and hints', () => {
     }
 
     test.each([local, { redirect_uri: 'com.example.app:/cb' }])(
-      'nobody of a production environment goes on without a press: %o',
+      'in a production environment nobody gets a code without a click: %o',
       async (to) => {
         const { app, browser } = await signedInTo('production');
         const page = await browser.get(authorizeUrl(app, to));

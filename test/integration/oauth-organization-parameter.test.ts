@@ -168,7 +168,7 @@ describe('who may finish', () => {
   });
 
   test.each(['taken', 'not taken any more'])(
-    'nor is one whose person has to show a factor first that is %s',
+    'does not include a stranger who first has to use a factor that is %s',
     async (which) => {
       const mfaPolicy = which === 'taken' ? 'optional' : 'required';
       const place = await world.newEnvironment({ mfaPolicy, mfaGracePeriodDays: 0 });

@@ -359,7 +359,7 @@ test('a reset proves the mailbox: an unconfirmed person is confirmed, and a stra
 });
 
 test.each(['unknown', 'deactivated', 'of another Environment'])(
-  'for somebody %s no mail has anything to say',
+  'a person who is %s gets no mail',
   async (kind) => {
     const { environment, client } = await newShop();
     const email = newAddress();
@@ -441,7 +441,7 @@ describe('the link', () => {
   });
 
   test.each(['in sequence', 'at once'])(
-    'a form that is sent twice %s is told twice that the password is saved',
+    'has a form that, when sent twice %s, reports both times that the password is saved',
     async (how) => {
       const { link, person, environment } = await linkFor();
       const changes = () =>

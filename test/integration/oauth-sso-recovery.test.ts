@@ -93,7 +93,7 @@ test('one of eight parallel requests with one code succeeds', async () => {
 });
 
 test.each(['one after the other', 'at once'])(
-  'a form that comes twice, %s, is answered twice as one that is right, in its browser',
+  'a form that is sent twice, %s, succeeds twice in its browser',
   async (order) => {
     const { person, codes } = await newMember();
     const browser = world.browser();
@@ -197,7 +197,7 @@ describe('a sign-in for an organization leads to its provider at once', () => {
     browser.submit(page, { email, password: 'correct horse battery' });
 
   test.each(['active', 'auto_disabled'] as const)(
-    'the page of one that is down (%s) leads to the recovery code',
+    'the page of a provider that is down (%s) leads to the recovery code',
     async (status) => {
       const { person, organization, codes } = await newMember(status);
       const client = await environment.newClient(); // another client is cached from before the connection

@@ -198,7 +198,7 @@ test('deleted roles are left out, and the audit log says so', async () => {
 });
 
 test.each(['somebody new', 'a member'])(
-  'of the roles of %s, those count as given that are in force from now on',
+  'of the roles of %s, those in force from now on count as given',
   async (who) => {
     const [unheld, current, future, elsewhere] = [
       await newRole(key),

@@ -78,7 +78,7 @@ test('nothing is held below an inactive node', async () => {
 });
 
 test.each(['effective-permissions', 'permission-locations?permission=hierarchy.view'])(
-  'who may ask %s',
+  'only permitted callers may request %s',
   async (what) => {
     const url = `/identities/${await newIdentity()}/${what}`;
     await call('GET', url, 401, undefined, {});

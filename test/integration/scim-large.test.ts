@@ -55,7 +55,7 @@ const newGroup = async (displayName: string, count = 0): Promise<string> => {
 const sizeOf = async (id: string) => (await call('GET', `/Groups/${id}`)).json().members?.length ?? 0;
 
 test.each(['application/scim+json', 'application/json'])(
-  'a thousand members are made and put as they were read, as %s',
+  'a thousand members are created and replaced as they were read, as %s',
   async (type) => {
     const typed = { 'content-type': type };
     const made = await call('POST', '/Groups', { displayName: type, members: members.slice(0, most) }, typed);

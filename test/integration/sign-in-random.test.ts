@@ -389,7 +389,7 @@ async function live(seed: number, length: number): Promise<void> {
 
 const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
 test.each(seeds)(
-  'whatever becomes of who signs in, they get in by what they have, and their tokens count, as the contract says: %i',
+  'in every history, people get in by what they have, and their tokens are valid, as the contract says: %i',
   async (seed) => {
     await live(seed, Number(process.env.RANDOM_STEPS ?? 60));
   },

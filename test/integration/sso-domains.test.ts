@@ -393,7 +393,7 @@ test('a claim whose zone is broken for a month lapses, and a lapsed one fails if
 });
 
 test.each([{ servfail: true } as const, null])(
-  'a month without a worker is none in which it was missed: %j',
+  'a month without a worker does not count as a missing record: %j',
   async (answer) => {
     const one = await claim();
     publish(one);

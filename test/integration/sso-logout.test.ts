@@ -297,7 +297,7 @@ describe('a person who signed in by SAML and signs out', () => {
   });
 
   test.each([[false], [true]])(
-    'is out here alone where somebody else’s browser brings the hint (an application of others: %s)',
+    'is signed out here alone if another person’s browser brings the hint (third-party application: %s)',
     async (consentRequired) => {
       const at = await place('saml');
       const [ana, ben, cai] = [await bySaml(at), await bySaml(at), await bySaml(at)];

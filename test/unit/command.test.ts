@@ -4,7 +4,7 @@ const migrate = { usage: 'npm run migrate', about: 'Brings the schema up to date
 const reset = { usage: 'npm run reset-mfa -- ana@example.com', about: 'Resets.', operands: ['the address'] };
 
 test.each([['--help'], ['-h'], ['--help', 'ana@example.com'], ['ana@example.com', '-h']])(
-  '%s is answered with what it does, instead of doing it',
+  '%s gets an explanation, and does nothing',
   (...given) => {
     expect(answerInstead(reset, given)).toBe(
       'Usage: npm run reset-mfa -- ana@example.com\n\nResets.\nSettings: README.md.\n',

@@ -30,7 +30,7 @@ test('each microsecond is another cursor, and can be read back unchanged', () =>
 });
 
 test.each(['', 'AAAA', Buffer.alloc(24, 255).toString('base64url'), Buffer.alloc(24, 40).toString('base64url')])(
-  'what no list gave is refused: %s',
+  'a cursor that no list gave is refused: %s',
   (cursor) => {
     const options = { details: [expect.objectContaining({ field: 'query.after', code: 'cursor' })] };
     expect(() => readCursor(cursor)).toThrow(expect.objectContaining({ code: 'validation.failed', options }));

@@ -15,7 +15,7 @@ const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: strin
   );
 
 test.each(['auth.mfa_grace_', 'role_assignment.'])(
-  'all of %s* is told on the identity surface of the audit log',
+  'all of %s* is on the identity surface of the audit log',
   (family) => {
     const actions = Object.entries(eventCatalogue).filter(([action]) => action.startsWith(family));
     expect(actions.length).toBeGreaterThan(4);

@@ -19,7 +19,7 @@ test('a name without anything visible counts as none', () => {
 });
 
 test.each(['constructor', 'toString', '__proto__'])(
-  'a factor that somebody has called %s is shown by that name',
+  'a factor that a person has named %s is shown by that name',
   (label) => {
     const factor = { id: 'f', type: 'totp', label, enrolledAt: new Date(0), lastUsedAt: null } as const;
     expect(shownFactor(factor)).toMatchObject({ name: 'factor.totp', label });

@@ -78,7 +78,7 @@ describe('members and elements are counted', () => {
 const operations = [...new Set([...environmentOperations, ...portalOperations, ...authzenOperations])];
 
 test.each(operations.filter(({ body }) => body).map(({ id, body }) => [id, body]))(
-  'the largest body that %s takes is read',
+  'the largest body that %s accepts is read',
   (_id, body) => {
     expect(excessOf(JSON.stringify(largest(body as Shape)), { deepest: 100, ...worthReading(body) })).toBe(null);
   },

@@ -81,7 +81,7 @@ describe('a client that a process caches', () => {
   });
 
   test.each(['', 'a b', 'web\u0000', 'wéb', 'web\n', '\nweb', 'x'.repeat(201)])(
-    'is none that cannot be one: %j',
+    'is not queried for an impossible client_id: %j',
     async (id) => {
       const { asked, clients } = world();
       expect(await clients.find(id)).toBeNull();

@@ -47,7 +47,7 @@ describe('a typed address', () => {
   ])('%j is looked up as %j', (typed, lookedUp) => expect(addressTyped(typed)).toBe(lookedUp));
 
   test.each(['IRIS@example.com', 'İris@example.com', 'ırıs@example.com', 'iri\u0307s@example.com'])(
-    '%j counts as the same as iris@example.com',
+    'attempts for %j count as for iris@example.com',
     (typed) => expect(countedAddress(typed)).toBe('iris@example.com'),
   );
 
@@ -89,7 +89,7 @@ describe('a typed address', () => {
   ])('"%s" is none', (text) => expect(isMailAddress(text)).toBe(false));
 
   test.each([`${'ü'.repeat(33)}@example.com`, 'ü@1.2.3.4', `ü@${'b'.repeat(64)}.example`])(
-    '"%s" can be mailed to, and is out of bounds for somebody new',
+    '"%s" can get mail, and is too long for a new person',
     (text) => expect([isMailable(text), isBounded(text)]).toEqual([true, false]),
   );
 });

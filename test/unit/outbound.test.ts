@@ -286,7 +286,7 @@ describe('a POST', () => {
   });
 
   test.each(['101 Switching Protocols', '200 OK'])(
-    'comes to an end where the receiver changes protocols: %s',
+    'comes to its end even if the receiver changes protocols: %s',
     async (status) => {
       const changing = createTcpServer((socket) => {
         socket.on('error', () => {});

@@ -798,7 +798,7 @@ test('a dead link and an ended sign-in say how to continue, whatever is known of
 });
 
 test.each(locales)(
-  'a passkey that does not open this is not to be deleted, in %s: it may be good for another application',
+  'a passkey that does not open this need not be deleted, in %s: it may be valid for another application',
   (locale) => {
     expect(text(locale, 'webauthn.error.unknown')).not.toMatch(/delete|remove|lösch|entfern/i);
   },
@@ -910,7 +910,7 @@ describe('headers', () => {
   });
 
   test.each(['https://a;b.example/cb', "https://a'b.example/cb", 'https://a,b.example/cb'])(
-    'nothing of the host of %s is read as more of the policy',
+    'nothing of the host of %s is read as another part of the policy',
     (uri) => expect(headers([uri])['content-security-policy']).toContain("form-action 'self' https:; base-uri"),
   );
 

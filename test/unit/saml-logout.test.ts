@@ -124,7 +124,7 @@ test('our answer names its request, signed, with the state that came', async () 
 });
 
 test.each(['sha256', 'sha512'])(
-  'our signature with %s is on the query as it is written, whatever the state has in it',
+  'our signature with %s covers the query as it is written, whatever the state contains',
   async (hash) => {
     const signing = { ...connection, samlSignatureAlgorithm: hash };
     const url = new URL((await protocol.answerLogout(signing, { id: '_logout', relayState: "a b+c/d~é'(!)*" })) ?? '');

@@ -32,7 +32,7 @@ test('an authenticator’s response is read, and nothing else of it kept', () =>
 });
 
 test.each([{ crossOrigin: true }, { topOrigin: 'https://evil.example' }])(
-  'what was said in a frame of another site is not read: %j',
+  'a response from a frame of another site is refused: %j',
   (framed) => {
     expect(readAuthenticationResponse(key.get(request, framed))).toBeNull();
     expect(readRegistrationResponse(key.create(creation, framed))).toBeNull();

@@ -34,7 +34,7 @@ test.each<[string, number]>([
 });
 
 test.each(['0', '1', '-5', 'soon', '', '1e9', '120 seconds', 'Sat, 21 Nov 2020 12:30:00 GMT', 'No, 99 Foo 2026 GMT'])(
-  'one that asks for less, or unreadably, waits by the schedule: Retry-After %s',
+  'a receiver that requests less, or unreadably, gets the schedule: Retry-After %s',
   (retryAfter) => {
     expect(waitMs(1, retryAfter)).toBeGreaterThanOrEqual(seconds(4.5));
     expect(waitMs(1, retryAfter)).toBeLessThanOrEqual(seconds(5.5));

@@ -94,7 +94,7 @@ test.each(['accepted', 'revoked'] as const)('an invite that was %s ends at once'
 });
 
 test.each(['accepted', 'revoked'] as const)(
-  'a signal that it was %s is no more than a reason to look at the row',
+  'a signal that it was %s only makes the workflow read the row',
   async (signal) => {
     const { handle, activities, untilCalled } = await startReminded();
     await untilCalled('readInvite');
@@ -220,7 +220,7 @@ test('an invite finds a deadline in its row of which no signal told it', async (
 });
 
 test.each(['accepted', 'revoked', 'expired'] as const)(
-  'a row that was %s before it began ends it at once',
+  'a row that was %s before its workflow began ends it at once',
   async (status) => {
     const { handle, activities } = await startInvite({ row: { status } });
     expect(await handle.result()).toBe(status);

@@ -207,7 +207,7 @@ describe('a registration that an operator cancels', () => {
     expireRegistration: (before: Start['before']) => startRegistration({ ttlMs: soon, before }),
   };
   test.each(Object.entries(steps))(
-    'while %s does not get through, it is cancelled all the same',
+    'is cancelled all the same, even while the activity %s keeps failing',
     async (step, start) => {
       const name = step as keyof typeof steps;
       const { handle, activities, untilCalled } = await start((fakes) => {
