@@ -359,7 +359,7 @@ test('a reset proves the mailbox: an unconfirmed person is confirmed, and a stra
 });
 
 test.each(['unknown', 'deactivated', 'of another Environment'])(
-  'a person who is %s gets no mail',
+  'a person who is %s gets no mail: the queued one is not sent',
   async (kind) => {
     const { environment, client } = await newShop();
     const email = newAddress();
@@ -374,7 +374,7 @@ test.each(['unknown', 'deactivated', 'of another Environment'])(
   },
 );
 
-test('a person who is deactivated after the form gets neither', async () => {
+test('a person who is deactivated after the form gets no mail either', async () => {
   const { environment, client } = await newShop();
   const person = await environment.newIdentity({ email: newAddress() });
   await forgot(provider.browser(), client, person.email);
@@ -441,7 +441,7 @@ describe('the link', () => {
   });
 
   test.each(['in sequence', 'at once'])(
-    'has a form that, when sent twice %s, reports both times that the password is saved',
+    'a form that is sent twice %s reports twice that the password was saved',
     async (how) => {
       const { link, person, environment } = await linkFor();
       const changes = () =>
