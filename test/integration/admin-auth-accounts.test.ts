@@ -1,9 +1,11 @@
 import { decodeJwt } from 'jose';
+import type { Repository } from 'typeorm';
 import { AccountIntent } from '../../entities/account-intent.js';
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
 import { OutboxMessage } from '../../entities/outbox-message.js';
 import { PasswordLink } from '../../entities/password-link.js';
+import { UserSession } from '../../entities/user-session.js';
 import { hours } from '../../src/platform/clock.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
 import { ageKeys } from '../support/age-keys.js';
@@ -254,6 +256,17 @@ describe('Idempotency-Key', () => {
     }
     expect(await intentsOf(user.id)).toHaveLength(1);
   });
+});
+
+test('the session of a new account lasts no longer than the session that created it', async () => {
+  const { user, session, headers } = await signedIn();
+  const expiresAt = new Date(Date.now() + 3_600_000);
+  const sessions = <T>(work: (table: Repository<UserSession>) => Promise<T>) =>
+    auth.db.transaction('system', (tx) => work(tx.getRepository(UserSession)));
+  await sessions((table) => table.update({ id: session.sessionId }, { expiresAt }));
+  expect((await auth.post('/accounts', names(), headers)).statusCode).toBe(201);
+  const all = await sessions((table) => table.findBy({ userId: user.id }));
+  expect(all.map((one) => one.expiresAt)).toEqual([expiresAt, expiresAt]);
 });
 
 test('a session that ended while the Account was created gets no new session', async () => {

@@ -137,14 +137,14 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
         const trustedUntil = await assertTrusted(tx, session, proof);
-        await assertProved(tx, { userId, proof, at });
+        const provedUntil = await assertProved(tx, { userId, proof, at });
         await tx.insert(UserSession, {
           ...session,
           id,
           userAgent: session.userAgent?.slice(0, 500) ?? null,
           createdAt: at,
           lastUsedAt: at,
-          expiresAt: earliest(after(at, longestLife), trustedUntil),
+          expiresAt: earliest(after(at, longestLife), trustedUntil, provedUntil),
         });
         await recordEvent(tx, 'auth.admin_signed_in', {
           accountId,
@@ -230,30 +230,36 @@ async function assertTrusted(
 
 const heldConnection = `select (select not_on_or_after from sso_sessions where id = $2) as not_on_or_after
 from sso_connections where id = $1 and status <> 'disabled' for key share`;
-const earliest = (one: Date, other: Date | null): Date => (other !== null && other < one ? other : one);
+const earliest = (first: Date, ...others: (Date | null)[]): Date =>
+  others.reduce<Date>((one, other) => (other !== null && other < one ? other : one), first);
 
 /**
  * Locks the user's row until the session is committed. A change of the password locks it too (`password-write`), and so
  * does a reset of second factors: either it waits for the session and ends it, or it came first and the session is
  * refused.
+ * @returns when the session that proves the user expires: one that begins without a new proof lasts no longer
  */
 async function assertProved(
   tx: EntityManager,
   { userId, proof, at }: { userId: string; proof: SessionProof; at: Date },
-): Promise<void> {
+): Promise<Date | null> {
   const [user] = await tx.query<Pick<User, 'passwordChangedAt' | 'mfaResetAt'>[]>(
     `select password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt" from users where id = $1 for share`,
     [userId],
   );
-  const holds =
-    'sessionId' in proof
-      ? (await tx.query<unknown[]>(aliveSession, [proof.sessionId, userId, at])).length > 0
-      : isSame(user?.passwordChangedAt, proof.passwordChangedAt) && isSame(user?.mfaResetAt, proof.mfaResetAt);
-  if (!user || !holds) throw new DomainError('auth.invalid_credentials');
+  if ('sessionId' in proof) {
+    const [alive] = await tx.query<{ expires_at: Date }[]>(aliveSession, [proof.sessionId, userId, at]);
+    if (!user || !alive) throw new DomainError('auth.invalid_credentials');
+    return alive.expires_at;
+  }
+  const isUnchanged =
+    isSame(user?.passwordChangedAt, proof.passwordChangedAt) && isSame(user?.mfaResetAt, proof.mfaResetAt);
+  if (!user || !isUnchanged) throw new DomainError('auth.invalid_credentials');
+  return null;
 }
 const isSame = (one: Date | null | undefined, other: Date | null) => one?.getTime() === other?.getTime();
 const aliveSession =
-  'select from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
+  'select expires_at from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
 
 interface RevokedRow {
   account_id: string | null;
