@@ -165,7 +165,7 @@ async function listening(): Promise<number> {
 const linesOf = (text: string) => text.split('\n').filter(Boolean);
 const masterKeys = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 
-describe.each(['api', 'worker'] as const)('what keeps the %s from starting is reported, in one line each', (name) => {
+describe.each(['api', 'worker'] as const)('the %s reports each reason why it cannot start in one line', (name) => {
   const settings = async (changes: Record<string, string> = {}) => ({
     PORT: String(await freePort()),
     METRICS_PORT: '0',
@@ -259,7 +259,7 @@ describe.each(['api', 'worker'] as const)('what keeps the %s from starting is re
       MAIL_FROM: 'Gatehouse <a@example.com, b@example.com>',
       INTENT_TTL: '-1h',
     },
-  ])('settings that cannot be read are all named at once, without their values (%#)', async (unreadable) => {
+  ])('all unreadable settings are named at once, without their values (%#)', async (unreadable) => {
     const database = serviceUrl(process.env.GATEHOUSE_TEST_SERVER ?? '');
     const lines = await refusals(await settings({ DATABASE_URL: database, ...unreadable }));
     expect(lines.map((line) => line.split(' ')[0]).sort()).toEqual(Object.keys(unreadable).sort());

@@ -127,12 +127,12 @@ describe('an account', () => {
   });
 
   test.each<[string, 'POST' | 'PATCH', string, object]>([
-    ['no application', 'POST', '/applications', { name: 'Late' }],
-    ['no webhook', 'POST', '/webhooks', { url: 'https://receiver.example/', event_types: ['*'] }],
-    ['no domain', 'POST', '/sso/domains', { domain: 'late-acme.com' }],
-    ['no connection', 'POST', '/sso/connections', { type: 'saml', name: 'Late' }],
-    ['no slug back', 'PATCH', '', { name: 'Late', slug: 'late-acme' }],
-  ])('takes %s from whoever asks for it just then', async (_, method, path, payload) => {
+    ['a new application', 'POST', '/applications', { name: 'Late' }],
+    ['a new webhook', 'POST', '/webhooks', { url: 'https://receiver.example/', event_types: ['*'] }],
+    ['a new domain', 'POST', '/sso/domains', { domain: 'late-acme.com' }],
+    ['a new connection', 'POST', '/sso/connections', { type: 'saml', name: 'Late' }],
+    ['a new slug', 'PATCH', '', { name: 'Late', slug: 'late-acme' }],
+  ])('that is closed during a request refuses it: %s', async (_, method, path, payload) => {
     await removeApplications();
     const { accountId } = account.scope;
     const made = await comingUpon(

@@ -119,11 +119,11 @@ describe('a link that is', () => {
   test.each<[string, () => Promise<string> | string]>([
     ['used', used],
     ['unknown', () => 'A'.repeat(43)],
-    ['cut', async () => (await registered()).token.slice(0, -1)],
+    ['cut short', async () => (await registered()).token.slice(0, -1)],
     ['empty', () => ''],
     ['too long', () => 'A'.repeat(5000)],
-    ['odd', () => '\u0000../../%00'],
-  ])('%s is 400, as a page or as the envelope, and starts no session', async (_, make) => {
+    ['made of odd characters', () => '\u0000../../%00'],
+  ])('%s is answered with 400, as a page or as the envelope, and starts no session', async (_, make) => {
     const token = await make();
     const query = `/verify-email?token=${encodeURIComponent(token)}`;
     const answers = [await auth.get(query), await asForm(token)];

@@ -493,9 +493,9 @@ describe('what is under way', () => {
 
   test.each<[string, (as: Headers, id: string) => Promise<() => ReturnType<typeof api.post>>]>([
     ['another factor', (as) => confirming(as)],
-    ['the end of one', async (as, id) => () => api.delete(`/mfa/factors/${id}`, as)],
+    ['the removal of a factor', async (as, id) => () => api.delete(`/mfa/factors/${id}`, as)],
     ['new recovery codes', async (as) => () => api.post('/mfa/recovery-codes', undefined, as)],
-  ])('of %s changes nothing then either', async (_, begin) => {
+  ])('of %s changes nothing either once the owner has set a new password', async (_, begin) => {
     const { place, ana, as } = await withApp({ mfaPolicy: 'optional' });
     const before = await kept(ana);
     const request = await begin(as, before?.factors?.[0] ?? '');

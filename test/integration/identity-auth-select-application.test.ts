@@ -89,8 +89,8 @@ test('a member of this Application is not asked to choose, wherever else they ar
 describe('no Application is offered to', () => {
   test.each<[string, Other & { active?: boolean; otherAccount?: boolean }]>([
     ['members of another type of environment', { type: 'production' }],
-    ['members of an environment that takes no passwords', { settings: { passwordLoginEnabled: false } }],
-    ['members of an environment with a captcha that this one has not', { settings: { loginRequireCaptcha: true } }],
+    ['members of an environment without password login', { settings: { passwordLoginEnabled: false } }],
+    ['members of an environment with a captcha, where this one has none', { settings: { loginRequireCaptcha: true } }],
     ['people who are inactive elsewhere too', { active: false }],
     ['people of another account', { otherAccount: true }],
   ])('%s', async (_, { active = true, otherAccount = false, ...options }) => {

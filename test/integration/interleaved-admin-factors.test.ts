@@ -107,7 +107,7 @@ const unlike = (
 test.each<[Happening, Happening[]]>([
   ['answer', ['answerInSecondTab', 'changePassword']],
   ['recover', ['recoverTwice', 'recoverInSecondTab', 'renewCodes', 'reset']],
-])('while somebody answers by %s, and something else happens, one is after the other', async (first, others) => {
+])('"%s" and another request at the same time have the outcome of one order', async (first, others) => {
   const pairs = others.flatMap((other) => [[first, other] as const, [other, first] as const]);
   const { below } = createRandom(42);
   expect(await unlike(1, pairs, (statements) => 1 + below(statements))).toEqual([]);
@@ -119,7 +119,7 @@ test.each<[Happening, number]>([
   ['reset', 1],
   ['reset', 2],
 ])(
-  'wherever it is stopped, an answer and %s are one after the other, with %i applications',
+  'an answer and "%s", interleaved at any statement, have the outcome of one order, with %i applications',
   async (other, applications) => {
     const { statements } = await auth.whileTimeStands(async () => {
       const person = await make(applications)();

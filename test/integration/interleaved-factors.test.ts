@@ -45,12 +45,12 @@ test.each<[string, Waiting, Happening, Happening[]]>([
   ['a security key', { for: 'key' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab', 'removeFactor', 'reset', 'erase']],
   ['a first key', { for: 'newKey' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab']],
   ["a session's first app", { for: 'enrollment', ...session }, 'enroll', ['endSessions', 'policyRequired']],
-  ['another app of their own', { for: 'own' }, 'addApp', ['removeAppByApiElsewhere', 'reset', ...endsAll]],
-  ['a first app of their own', { for: 'ownFirst' }, 'addAppByApi', ['addAppInSecondTab', 'reset', ...endsAll]],
-  ['the end of their app', { for: 'own' }, 'removeAppByApi', ['addAppInSecondTab', 'reset', 'erase', ...endsAll]],
+  ['another app for their own account', { for: 'own' }, 'addApp', ['removeAppByApiElsewhere', 'reset', ...endsAll]],
+  ['a first app for their own account', { for: 'ownFirst' }, 'addAppByApi', ['addAppInSecondTab', 'reset', ...endsAll]],
+  ['removing their own app', { for: 'own' }, 'removeAppByApi', ['addAppInSecondTab', 'reset', 'erase', ...endsAll]],
   ['new recovery codes', { for: 'own' }, 'renewOwnCodes', ['removeAppByApiElsewhere', 'endSessions', ...endsAll]],
 ])(
-  'while somebody goes on with %s, and something else happens, one is after the other',
+  'a step with %s and another request at the same time have the outcome of one order',
   async (_, waiting, first, others) => {
     const pairs = others.flatMap((other) => [[first, other] as const, [other, first] as const]);
     const { below } = createRandom(42);
@@ -59,7 +59,7 @@ test.each<[string, Waiting, Happening, Happening[]]>([
 );
 
 test.each<Happening>(['answerTwice', 'removeFactor', 'reset'])(
-  'wherever it is stopped, the look at a code and %s are one after the other',
+  'the check of a code and "%s", interleaved at any statement, have the outcome of one order',
   async (other) => {
     expect(await unlikeAnywhere({ for: 'challenge' }, 'answer', other)).toEqual([]);
   },
@@ -68,12 +68,12 @@ test.each<Happening>(['answerTwice', 'removeFactor', 'reset'])(
 test.each<[Waiting['for'], Happening]>([
   ['challenge', 'answer'],
   ['enrollment', 'enroll'],
-])('wherever it is stopped, no %s brings a session back that is ended', async (what, first) => {
+])('a session that is ended at any statement of the %s stays ended', async (what, first) => {
   expect(await unlikeAnywhere({ for: what, ...session }, first, 'endSessions')).toEqual([]);
 });
 
 test.each<Happening>(['removeFactor', 'reset'])(
-  'wherever it is stopped, a sign-in with a passkey and %s are one after the other',
+  'a sign-in with a passkey and "%s", interleaved at any statement, have the outcome of one order',
   async (other) => {
     expect(await unlikeAnywhere({ for: 'passkey' }, 'useKey', other)).toEqual([]);
   },
@@ -84,9 +84,12 @@ test.each<[Happening, Waiting['for'], Happening]>([
   ['addApp', 'ownFirst', 'addAppByApiElsewhere'],
   ['removeApp', 'own', 'changePassword'],
   ['renewOwnCodesByApi', 'own', 'reset'],
-])('wherever it is stopped, %s in their account (%s) and %s are one after the other', async (first, what, other) => {
-  expect(await unlikeAnywhere({ for: what }, first, other)).toEqual([]);
-});
+])(
+  '"%s" in the account (%s) and "%s", interleaved at any statement, have the outcome of one order',
+  async (first, what, other) => {
+    expect(await unlikeAnywhere({ for: what }, first, other)).toEqual([]);
+  },
+);
 
 test('the passkey of a person who is erased meanwhile is refused like any other', async () => {
   const { make, happenings } = people;

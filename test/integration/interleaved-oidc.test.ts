@@ -37,11 +37,14 @@ async function unlikeAnywhere(arriving: Arriving, first: Happening, other: Happe
 }
 
 test.each<[string, Arriving, Happening, Happening[]]>([
-  ['an answer', stranger, 'answer', ['logOutAtProvider', 'nameAnotherProvider']],
-  ['who is sent away', known, 'begin', ['deleteConnection', 'nameAnotherProvider']],
-])('wherever it is stopped, %s and something else are one after the other', async (_, arriving, first, others) => {
-  for (const other of others) expect(await unlikeAnywhere(arriving, first, other)).toEqual([]);
-});
+  ['the answer of a provider', stranger, 'answer', ['logOutAtProvider', 'nameAnotherProvider']],
+  ['the redirect to a provider', known, 'begin', ['deleteConnection', 'nameAnotherProvider']],
+])(
+  '%s and another request, interleaved at any statement, have the outcome of one order',
+  async (_, arriving, first, others) => {
+    for (const other of others) expect(await unlikeAnywhere(arriving, first, other)).toEqual([]);
+  },
+);
 
 test('a logout token that is sent twice, or during the sign-in that it is about, has the outcome of one order', async () => {
   const { below } = createRandom(42);

@@ -99,7 +99,7 @@ test.each<[string, Changing]>([
   ['forced reset', { method: 'POST', path: '/password/reset', body: () => ({}) }],
   ['factors', { method: 'POST', path: '/mfa/reset' }],
   ['limits on guesses', { method: 'POST', path: '/unlock' }],
-])('whoever comes to production meanwhile is not changed from tests: %s', async (_, changing) => {
+])('a test environment cannot change a person who joins production meanwhile: %s', async (_, changing) => {
   const came = await acceptedMeanwhile(changing, { place: places.production });
   expect(came).toEqual(['200', '403 identity.in_production']);
 });

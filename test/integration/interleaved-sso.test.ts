@@ -29,18 +29,18 @@ const unasked = { samlAllowIdpInitiated: true };
 const toNew: Happening[] = ['create', 'provision', 'releaseDomain'];
 
 test.each<[string, Arriving, Happening, Happening[]]>([
-  ['whoever is known comes', { by: 'organization', isKnown: true }, 'complete', [...toAnybody, ...toKnown]],
-  ['somebody new comes', { by: 'organization', isKnown: false }, 'complete', [...toAnybody, ...toNew]],
+  ['a known person signs in', { by: 'organization', isKnown: true }, 'complete', [...toAnybody, ...toKnown]],
+  ['a new person signs in', { by: 'organization', isKnown: false }, 'complete', [...toAnybody, ...toNew]],
   [
-    'somebody joins an environment',
+    'a new person joins an environment',
     { by: 'environment', isKnown: false },
     'complete',
     ['signInElsewhere', 'deleteRole'],
   ],
-  ['the answer comes', { by: 'organization', isKnown: false }, 'answer', ends],
-  ['an answer comes too late', { by: 'organization', isKnown: false }, 'lateAnswer', ['disable', 'deleteConnection']],
-  ['somebody is sent unasked', { by: 'environment', isKnown: false, settings: unasked }, 'answerUnasked', ends],
-])('while %s, and something else happens, one is after the other', async (_, arriving, first, others) => {
+  ['an answer arrives', { by: 'organization', isKnown: false }, 'answer', ends],
+  ['an answer arrives too late', { by: 'organization', isKnown: false }, 'lateAnswer', ['disable', 'deleteConnection']],
+  ['a provider sends someone unasked', { by: 'environment', isKnown: false, settings: unasked }, 'answerUnasked', ends],
+])('while %s, another request is handled before or after, never in between', async (_, arriving, first, others) => {
   const once = others.flatMap((other) => [[first, other] as const, [other, first] as const]);
   const pairs = [...once, ...once]; // before another statement each time
   const { below } = createRandom(42);

@@ -460,9 +460,9 @@ test('enrolling and removing are events with a mail that says what and where; th
 });
 
 test.each<[string, Partial<EnvironmentSettings>, boolean]>([
-  ['by a password', {}, true],
-  ['by no password, which the Environment does not take', { passwordLoginEnabled: false }, false],
-])('whoever signs in %s is told by the mails what helps them', async (_name, settings, hasPassword) => {
+  ['with a password', {}, true],
+  ['without a password, in an Environment without password login', { passwordLoginEnabled: false }, false],
+])('mails to a person who signs in %s advise only what that person can do', async (_name, settings, hasPassword) => {
   const { environment, ana } = await newArrival({ mfaPolicy: 'optional', ...settings });
   await enrollTotp(provider, environment, ana);
   const { logins } = provider;

@@ -423,8 +423,8 @@ describe('a stolen password is not enough for', () => {
   test.each<[string, Partial<EnvironmentSettings>]>([
     ['', {}],
     [', where nothing better could be added', { mfaAllowedFactors: ['email_otp', 'recovery_code'] }],
-    [', where they are taken no more', { mfaAllowedFactors: ['totp'] }],
-  ])('removing codes by mail, without one%s; with one it is enough', async (_, settings) => {
+    [', where they are not accepted any more', { mfaAllowedFactors: ['totp'] }],
+  ])('removing codes by mail%s: a mailed code is needed, and is enough', async (_, settings) => {
     await settle({ mfaPolicy: 'off', ...settings });
     await giveFactor(world, environment, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
     const page = await open();

@@ -187,7 +187,7 @@ describe('malformed requests are 400 pages and never redirects', () => {
     ['bad max_age', { max_age: 'soon' }],
     ['long state', { state: 'x'.repeat(9000) }],
     ['NUL in nonce', { nonce: '\u0000' }],
-    ['an id_token_hint that is none', { id_token_hint: 'nonsense' }],
+    ['an id_token_hint that is no ID token', { id_token_hint: 'nonsense' }],
   ])('%s', async (_name, changes) => {
     const url = authorizeUrl(client, changes);
     const fields = Object.fromEntries(new URL(url, world.baseUrl).searchParams);

@@ -155,9 +155,9 @@ describe('a session that the browser does not (or no longer) have ends for its c
   });
 
   test.each<[string, () => Browser]>([
-    ['with its cookie', () => browser],
-    ['without', () => world.browser()],
-  ])('one after which nobody has signed in, %s', async (_name, who) => {
+    ['in a request with its cookie', () => browser],
+    ['in a request without its cookie', () => world.browser()],
+  ])('if nobody has signed in since in that browser, %s', async (_name, who) => {
     await outlived();
     const answer = await byHint(who());
     expect([answer.statusCode, answer.headers.location]).toEqual([303, loggedOutUri]);
@@ -230,11 +230,11 @@ test('a person who is signed out already is sent on', async () => {
 
 test.each<[string, string[], string | null]>([
   ['a site', ['https://shop.example/cb', 'https://other.example/cb'], 'https://shop.example'],
-  ['a site that is developed too', ['http://localhost:5173/cb', 'https://shop.example/cb'], 'https://shop.example'],
-  ['a site that is developed', ['http://localhost:5173/cb'], 'http://localhost:5173'],
+  ['a site also in development', ['http://localhost:5173/cb', 'https://shop.example/cb'], 'https://shop.example'],
+  ['a site in development', ['http://localhost:5173/cb'], 'http://localhost:5173'],
   ['a native application', ['http://127.0.0.1/cb', 'http://[::1]/cb', 'com.example.app:/cb'], null],
   ['a native application with a site', ['http://127.0.0.1/cb', 'https://shop.example/cb'], 'https://shop.example'],
-])('%s is led back to where somebody is', async (_name, redirectUris, home) => {
+])('the sign-out pages of %s lead back to its website, if it has one', async (_name, redirectUris, home) => {
   const { clientId } = await environment.newClient({ redirectUris });
   const question = await browser.get(url({ client_id: clientId }));
   const stayed = await browser.submit(question, { confirm: 'no' });
@@ -255,7 +255,7 @@ test.each<[string, () => Record<string, string>, string]>([
     'post_logout_redirect_uri needs id_token_hint or client_id',
   ],
   ['an unknown client', () => ({ client_id: 'unknown' }), 'client_id is unknown'],
-  ['a hint that is none', () => ({ id_token_hint: 'nonsense' }), 'id_token_hint is not an ID token of this issuer'],
+  ['a hint that is nonsense', () => ({ id_token_hint: 'nonsense' }), 'id_token_hint is not an ID token of this issuer'],
   [
     'an access token as hint',
     () => ({ id_token_hint: tokens.access_token }),
@@ -266,7 +266,7 @@ test.each<[string, () => Record<string, string>, string]>([
     () => ({ id_token_hint: tokens.id_token, client_id: 'other' }),
     'id_token_hint was issued to another client',
   ],
-])('%s is a 400 page that says so, and signs nobody out', async (_name, parameters, detail) => {
+])('a sign-out link with %s gets a 400 page that says so, and signs nobody out', async (_name, parameters, detail) => {
   const answer = await browser.get(url(parameters()));
   expect(answer.statusCode).toBe(400);
   expect(answer.body).toMatch(/<h1>\s*This link does not work/); // nothing about signing in

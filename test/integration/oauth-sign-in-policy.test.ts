@@ -187,7 +187,7 @@ describe('the organization’s own identity provider', () => {
   test.each<[string, Partial<AuthenticationPolicy>]>([
     ['require_sso', { require_sso: true }],
     ['sso as the only method', { allowed_methods: ['sso'] }],
-  ])('%s refuses whoever comes otherwise', async (_, policy) => {
+  ])('with %s, a sign-in by password is refused', async (_, policy) => {
     const { person } = await member(policy);
     expect((await signIn(person)).statusCode).toBe(403);
     const answer = await world.browser().post(authorizeUrl(client), { email: person.email, password }, inJson);

@@ -153,7 +153,7 @@ describe('the last Owner', () => {
   test.each<[string, (one: Leaver) => ReturnType<Call>]>([
     ['remove themselves', ({ call, membershipId }) => call('DELETE', `/members/${membershipId}`)],
     ['leave', (one) => leave(one)],
-  ])('of ten Owners who all %s at once one stays', async (_how, end) => {
+  ])('of ten Owners who all %s at once, one stays', async (_how, end) => {
     const all = [];
     for (let i = 0; i < 10; i++) all.push(await newMember(api, account, 'owner'));
     await owner('DELETE', `/members/${await membershipOf(account.userId)}`);

@@ -134,9 +134,9 @@ test('a forced reset removes the password and all sessions, and mails a link', a
 });
 
 test.each<[string, (id: string) => Promise<unknown>]>([
-  ['who is deactivated', (id) => inPortal('POST', `/identities/${id}/deactivate`, 200)],
-  ['an environment without passwords', () => switchPasswords(false)],
-])('a forced reset of %s takes the password, and mails no link that would not work', async (_name, prepare) => {
+  ['a deactivated person', (id) => inPortal('POST', `/identities/${id}/deactivate`, 200)],
+  ['a person in an environment without passwords', () => switchPasswords(false)],
+])('a forced reset for %s removes the password, and mails no link, as it would not work', async (_name, prepare) => {
   const { id } = await person();
   await prepare(id);
   try {

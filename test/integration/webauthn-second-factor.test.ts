@@ -150,12 +150,12 @@ describe('proving a key', () => {
     ['another relying party', { rpId: 'evil.example' }],
     ['another challenge', { challenge: Buffer.alloc(32, 7).toString('base64url') }],
     ['a bad signature', { tampered: true }],
-    ['nobody present', { userPresent: false }],
+    ['no user presence', { userPresent: false }],
     ['the handle of somebody else', { userHandle: Buffer.alloc(16, 1).toString('base64url') }],
     ['the type of a registration', { type: 'webauthn.create' }],
     ['a foreign frame', { crossOrigin: true }],
-    ['another kind than was enrolled', { synced: true }],
-  ])('with %s is refused, and counted as a failed try', async (_, flaws) => {
+    ['another kind of key than was enrolled', { synced: true }],
+  ])('with %s is refused, and counted as a failed attempt', async (_, flaws) => {
     const { identity, key, token } = await challenged();
     refusal(await prove(token, key.get(await optionsFor(token), flaws)), 'mfa.code_invalid');
     const failed = await provider.query('select outcome from events where action = $1 and resource_id = $2', [
@@ -442,7 +442,7 @@ describe('enrolling a key', () => {
     ['another origin', { origin: 'https://localhost.evil.example' }],
     ['another relying party', { rpId: 'evil.example' }],
     ['another challenge', { challenge: Buffer.alloc(32, 7).toString('base64url') }],
-    ['nobody present', { userPresent: false }],
+    ['no user presence', { userPresent: false }],
     ['the type of an assertion', { type: 'webauthn.get' }],
     ['a foreign frame', { crossOrigin: true }],
     ['a public key of more than two KiB', { publicKey: rsaKeyOf(2048) }],
@@ -462,22 +462,22 @@ describe('enrolling a key', () => {
     ['a text', () => 'x'],
     ['no CBOR', (sent) => ({ ...sent, response: { ...sent.response, attestationObject: '_____w' } })],
     [
-      'half of it',
+      'half of an attestation',
       (sent) => ({
         ...sent,
         response: { ...sent.response, attestationObject: sent.response.attestationObject.slice(0, 100) },
       }),
     ],
     [
-      'deep CBOR',
+      'deeply nested CBOR',
       (sent) => ({
         ...sent,
         response: { ...sent.response, attestationObject: Buffer.alloc(20_000, 0x81).toString('base64url') },
       }),
     ],
-    ['too much', (sent) => ({ ...sent, response: { ...sent.response, attestationObject: 'A'.repeat(60_000) } })],
+    ['too many bytes', (sent) => ({ ...sent, response: { ...sent.response, attestationObject: 'A'.repeat(60_000) } })],
     ['the id of another key', (sent) => ({ ...sent, id: 'AAAA', rawId: 'AAAA' })],
-    ['transports that are none', (sent) => ({ ...sent, type: 'password' })],
+    ['another type than public-key', (sent) => ({ ...sent, type: 'password' })],
   ])('with %s is refused', async (_, change) => {
     const { token } = await enrolling();
     const { options, enrollment_token } = await creationFor(token);

@@ -46,14 +46,14 @@ describe('explaining', () => {
     ['removed this moment', { removedAt: now }, 'removed'],
     ['removed by somebody whose clock is ahead', { removedAt: later(hour) }, 'removed'],
     ['of a role without the permission', { holdsPermission: false }, 'role_lacks_permission'],
-    ['held elsewhere', { isOnPath: false }, 'assigned_elsewhere'],
+    ['held at a node that is not above', { isOnPath: false }, 'assigned_elsewhere'],
     ['that begins now', { effectiveFrom: now }, 'granted'],
     ['that begins a moment later', { effectiveFrom: later(1) }, 'outside_window'],
     ['that ends now', { effectiveTo: now }, 'outside_window'],
     ['that ends a moment later', { effectiveTo: later(1) }, 'granted'],
     ['of an inactive role', { isRoleActive: false }, 'role_inactive'],
-    ['of an inactive role, over', { isRoleActive: false, effectiveTo: now }, 'outside_window'],
-  ])('an assignment %s', async (_name, changes, code) => {
+    ['of an inactive role that has ended', { isRoleActive: false, effectiveTo: now }, 'outside_window'],
+  ])('an assignment %s is explained by one reason', async (_name, changes, code) => {
     const { allowed, decision, reasons } = await explain({ assignments: [found(changes)] });
     expect(reasons.map((one) => one.code)).toEqual([code]);
     expect([allowed, decision !== null]).toEqual([code === 'granted', code === 'granted']);
@@ -91,7 +91,7 @@ describe('explaining', () => {
     ['identity_not_found', { membership: null, node: null, permissionExists: false }],
     ['node_not_found', { node: null, permissionExists: false }],
     ['permission_not_found', { permissionExists: false, membership: { isActive: false } }],
-  ])('%s is said alone', async (reason, changes) => {
+  ])('%s is the only reason given', async (reason, changes) => {
     const explained = await explain({ ...changes, assignments: [found()] });
     expect(explained).toMatchObject({ allowed: false, reason, decision: null, reasons: [{ code: reason }] });
     expect(explained.reasons).toHaveLength(1);
@@ -135,7 +135,7 @@ describe('explaining', () => {
     ['node_not_found', 'No such node in the environment'],
     ['permission_not_found', 'No such permission in the environment'],
     ['granted', 'door.open: granted'],
-  ] as const)('%s in words', (code, words) => expect(reasonsInWords.plain(code, check)).toBe(words));
+  ] as const)('the reason %s is worded "%s"', (code, words) => expect(reasonsInWords.plain(code, check)).toBe(words));
 
   test.each([
     [0, '1 min'],
@@ -145,7 +145,7 @@ describe('explaining', () => {
     [71 * hour, '71 h'],
     [72 * hour, '3 days'],
     [10 * day, '10 days'],
-  ])('%i ms in words: %s', (ms, words) => {
+  ])('%i ms is worded "%s"', (ms, words) => {
     const what = 'Role "Porter" at node "House"';
     const said = (code: 'outside_window' | 'removed', changes: Partial<FoundAssignment>) =>
       reasonsInWords.of(code, found(changes), now);
@@ -160,7 +160,7 @@ describe('explaining', () => {
     ['assigned_elsewhere', 'holds the permission, but that node is not above the one asked for'],
     ['role_inactive', 'holds the permission, but the role is inactive'],
     ['granted', 'allows it'],
-  ] as const)('%s of an assignment in words', (code, words) =>
+  ] as const)('the reason %s of an assignment is worded "%s"', (code, words) =>
     expect(reasonsInWords.of(code, found(), now)).toBe(`Role "Porter" at node "House" ${words}`),
   );
 
@@ -408,27 +408,27 @@ describe('taking over a person', () => {
   };
 
   test.each([
-    ['an administrator', supporting(null), [], true],
-    ['an administrator of here', supporting({ environment_ids: ['env'] }), [], true],
-    ['a full key', key('full'), [], true],
-    ["a key with the service's permission", key('scoped', ['identity.manage']), [], true],
-    ["a key with the application's only", key('scoped', ['door.open']), [], false],
-    ['somebody who holds as much', person, [true, true], true],
-    ['somebody who holds less', person, [true, false], false],
-    ['themselves', { ...person, identityId: 'ana' } as Caller, [], true],
+    ['an administrator may', supporting(null), [], true],
+    ['an administrator of this Environment may', supporting({ environment_ids: ['env'] }), [], true],
+    ['a full key may', key('full'), [], true],
+    ["a key with the service's permission may", key('scoped', ['identity.manage']), [], true],
+    ["a key with only the application's permission may not", key('scoped', ['door.open']), [], false],
+    ['a person who holds as much may', person, [true, true], true],
+    ['a person who holds less may not', person, [true, false], false],
+    ['the person themselves may', { ...person, identityId: 'ana' } as Caller, [], true],
   ])('%s', async (_name, caller, decisions, may) => {
     expect((await guard(caller, decisions)).allowed).toBe(may);
   });
 
   test.each([
-    ['an administrator', supporting(null), [], true],
-    ['an administrator of there', supporting({ application_ids: ['another'] }), [], true],
-    ['an administrator of here', supporting({ environment_ids: ['env'] }), [], false],
-    ['a full key', key('full'), [], true],
-    ["a key with the service's permission here", key('scoped', ['identity.manage']), [], false],
-    ['somebody who holds as much there', person, [true], true],
-    ['somebody who does not', person, [false], false],
-  ])('permissions in another Environment: %s', async (_name, caller, decisions, may) => {
+    ['an administrator may', supporting(null), [], true],
+    ['an administrator of that application may', supporting({ application_ids: ['another'] }), [], true],
+    ['an administrator of this Environment may not', supporting({ environment_ids: ['env'] }), [], false],
+    ['a full key may', key('full'), [], true],
+    ["a key with the service's permission here may not", key('scoped', ['identity.manage']), [], false],
+    ['a person who holds as much there may', person, [true], true],
+    ['a person who holds less there may not', person, [false], false],
+  ])('who has permissions in another Environment: %s', async (_name, caller, decisions, may) => {
     expect((await guard(caller, decisions, elsewhere)).allowed).toBe(may);
   });
 
@@ -488,13 +488,13 @@ describe('the window of an assignment', () => {
     ]);
 
   test.each([
-    ['open', null, null, false],
+    ['is open', null, null, false],
     ['begins now', now, null, false],
     ['begins later', later(1), null, true],
     ['ends now', null, now, false],
     ['ends later', null, later(1), true],
-    ['began, ends later', later(-1), later(1), true],
-  ])('%s: is there a later event', (_name, effectiveFrom, effectiveTo, is) =>
+    ['has begun and ends later', later(-1), later(1), true],
+  ])('whether a bound is ahead of a window that %s', (_name, effectiveFrom, effectiveTo, is) =>
     expect(hasBoundAhead({ effectiveFrom, effectiveTo }, now)).toBe(is),
   );
 

@@ -15,11 +15,11 @@ describe('a binary that was compiled for AVX2', () => {
   const withIt = 'processor\t: 0\nflags\t\t: fpu sse2 avx avx2 bmi1\n';
 
   test.each([
-    ['is taken where the CPU has AVX2', brought, withIt, true],
-    ['is not where it has AVX alone', brought, withIt.replace('avx2 ', ''), false],
-    ['is not where the name is only like it', brought, withIt.replace('avx2', 'avx2_vnni'), false],
-    ['is not where nobody says what the CPU has', brought, '', false],
-    ['is not where it was not compiled', join(projectRoot, 'no-such.node'), withIt, false],
+    ['is used where the CPU has AVX2', brought, withIt, true],
+    ['is not used where the CPU has AVX alone', brought, withIt.replace('avx2 ', ''), false],
+    ['is not used where only a similar name is listed', brought, withIt.replace('avx2', 'avx2_vnni'), false],
+    ['is not used where the features of the CPU are unknown', brought, '', false],
+    ['is not used where it was not compiled', join(projectRoot, 'no-such.node'), withIt, false],
   ])('%s', (_, binary, cpuinfo, isTaken) => {
     expect(canTake(binary, cpuinfo)).toBe(isTaken);
   });
@@ -49,7 +49,7 @@ test.each([
   ['argon2d', '512b391b6f1162975371d30919734294f868e3be3984f3c1a13a4db9fabe4acb'],
   ['argon2i', 'c814d9d1dc7f37aa13f0d77f2494bda1c8de6b016dd388d29952a4c4672b6ce8'],
   ['argon2id', '0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659'],
-] as const)('%s is what the RFC says', async (name, digest) => {
+] as const)('%s returns the digest of the RFC', async (name, digest) => {
   const inputs = { salt: Buffer.alloc(16, 2), secret: Buffer.alloc(8, 3), associatedData: Buffer.alloc(12, 4) };
   const parameters = { type: argon2[name], memoryCost: 32, timeCost: 3, parallelism: 4, hashLength: 32 };
   const made = await argon2.hash(Buffer.alloc(32, 1), { ...inputs, ...parameters, raw: true });

@@ -23,7 +23,7 @@ test.each([
   ['a backslash at its end', `"a\\\\",${nested(101)}`, true],
   ['nothing', `"",${nested(101)}`, true],
   ['no end', `"${nested(101)}`, false],
-])('a string with %s', (_name, text, expected) => {
+])('depth is counted outside of strings: a string with %s', (_name, text, expected) => {
   expect(isDeeper(`[${text}]`, 100)).toBe(expected);
 });
 

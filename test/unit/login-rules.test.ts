@@ -86,7 +86,7 @@ describe('a typed address', () => {
       'a@1.2.3.4',
       'a@b.1',
     ],
-  ])('"%s" is none', (text) => expect(isMailAddress(text)).toBe(false));
+  ])('"%s" is no mail address', (text) => expect(isMailAddress(text)).toBe(false));
 
   test.each([`${'ü'.repeat(33)}@example.com`, 'ü@1.2.3.4', `ü@${'b'.repeat(64)}.example`])(
     '"%s" can get mail, and is too long for a new person',
@@ -166,11 +166,11 @@ describe('a password', () => {
 
   test.each<[string, object | null, object, string | null, object]>([
     ['wrong', ana, { password: 'wrong' }, 'hash', { identityId: 'ana' }],
-    ['of nobody', null, {}, null, { identityId: null }],
-    ['of somebody inactive', { ...ana, isActive: false }, {}, null, { identityId: 'ana' }],
-    ['of somebody who has none', { ...ana, passwordHash: null }, {}, null, { identityId: 'ana' }],
-    ['longer than any', ana, { password: `right${'x'.repeat(1020)}` }, null, { identityId: 'ana' }],
-  ])('that is %s is verified all the same, and refused', async (_name, row, changes, hash, failure) => {
+    ['of an unknown person', null, {}, null, { identityId: null }],
+    ['of an inactive person', { ...ana, isActive: false }, {}, null, { identityId: 'ana' }],
+    ['of a person without a password', { ...ana, passwordHash: null }, {}, null, { identityId: 'ana' }],
+    ['longer than any password can be', ana, { password: `right${'x'.repeat(1020)}` }, null, { identityId: 'ana' }],
+  ])('that is %s is verified like any other, and refused', async (_name, row, changes, hash, failure) => {
     const { signIn, did } = login(row);
     expect(await signIn(scope, { ...typed, ...changes })).toEqual({ outcome: 'refused' });
     expect(did.slice(1)).toEqual([
@@ -356,7 +356,7 @@ describe('the gate', () => {
     ['challenge', 'challenge'],
     ['refused', 'refused'],
   ] as const)(
-    'who does not belong to the organization is told so only where all is proved: %s is %s',
+    'a person outside the organization is told so only after all is proved: %s becomes %s',
     async (step, told) => {
       const { answer, events } = await decide({ belongs: false }, step);
       expect(answer).toEqual({ step: told });
@@ -515,18 +515,18 @@ describe('a second factor over the API', () => {
   });
 
   test.each<[string, Parameters<typeof challenges>[0], object]>([
-    ['not wanted', {}, { remember: false }],
-    ['without days for it', { client: { ...client, settings: { mfaTrustedDeviceDays: 0 } } }, {}],
-  ])('%s, no browser is trusted', async (_name, changes, more) => {
+    ['if the person does not ask for it', {}, { remember: false }],
+    ['if the client allows zero days', { client: { ...client, settings: { mfaTrustedDeviceDays: 0 } } }, {}],
+  ])('no browser is trusted %s', async (_name, changes, more) => {
     expect((await challenges(changes).answer({ ...answer, ...more })).trusted).toBeNull();
   });
 
   test.each<[string, Parameters<typeof challenges>[0]]>([
     ['unknown', { pending: null }],
     ['an enrollment', { pending: { ...open, purpose: 'enrollment' } }],
-    ['of a client that is gone', { client: null }],
-    ['of a client whose name another one has', { client: { ...client, id: 'other' } }],
-    ['of no client', { pending: { ...open, parameters: {} } }],
+    ['of a deleted client', { client: null }],
+    ['of a client whose client_id another client has now', { client: { ...client, id: 'other' } }],
+    ['without a client', { pending: { ...open, parameters: {} } }],
     ['answered already', { isOver: true }],
   ])('a challenge that is %s is refused', async (_name, changes) => {
     expect(await codeOf(challenges(changes).answer(answer))).toBe('mfa.challenge_invalid');

@@ -7,10 +7,10 @@ const refused = (code: string, constraint?: string) => {
 };
 
 test.each([
-  ['two that wait for each other', '40P01'],
-  ['one that would have had to read another state', '40001'],
-  ['one that waited for a lock as long as it may', '55P03'],
-])('%s: it may be retried', (_, code) => {
+  ['a deadlock', '40P01'],
+  ['a serialization failure', '40001'],
+  ['a lock timeout', '55P03'],
+])('%s may be retried after a second', (_, code) => {
   expect(refused(code)).toMatchObject({ code: 'service.unavailable', options: { retryAfter: 1 } });
 });
 

@@ -48,13 +48,13 @@ describe('what is registered of a client', () => {
 
   test.each<[string, Partial<ClientSettings>]>([
     ['a public client', {}],
-    ['one with a secret', secret],
-    ['one with a secret and without PKCE', { ...secret, requirePkce: false }],
-    ['one with keys', { ...byKey, ...keys() }],
-    ['one with keys behind an address', { ...byKey, jwksUri: uri }],
-    ['one without redirect URIs', { redirectUris: [] }],
-    ['one with addresses for sign-outs', { postLogoutRedirectUris: ['https://app.example/bye'] }],
-  ])('%s is taken', async (_name, changes) => expect(await of(changes)).toBeNull());
+    ['a client with a secret', secret],
+    ['a client with a secret and without PKCE', { ...secret, requirePkce: false }],
+    ['a client with keys', { ...byKey, ...keys() }],
+    ['a client with a jwks_uri', { ...byKey, jwksUri: uri }],
+    ['a client without redirect URIs', { redirectUris: [] }],
+    ['a client with post-logout redirect URIs', { postLogoutRedirectUris: ['https://app.example/bye'] }],
+  ])('%s is accepted', async (_name, changes) => expect(await of(changes)).toBeNull());
 
   test.each<[string, Partial<ClientSettings>, string]>([
     [
@@ -62,23 +62,31 @@ describe('what is registered of a client', () => {
       { tokenEndpointAuthMethod: 'client_secret_basic' },
       'token_endpoint_auth_method mismatch',
     ],
-    ['a confidential one without', { clientType: 'confidential' }, 'token_endpoint_auth_method mismatch'],
+    ['a confidential client without a secret', { clientType: 'confidential' }, 'token_endpoint_auth_method mismatch'],
     ['a public client without PKCE', { requirePkce: false }, 'require_pkce required'],
-    ['keys twice', { ...byKey, ...keys(), jwksUri: uri }, 'jwks_uri exclusive'],
-    ['keys that nothing uses', { ...secret, ...keys() }, 'jwks mismatch'],
-    ['an address of keys that nothing uses', { ...secret, jwksUri: uri }, 'jwks mismatch'],
-    ['no keys', byKey, 'jwks mismatch'],
+    ['both keys and a jwks_uri', { ...byKey, ...keys(), jwksUri: uri }, 'jwks_uri exclusive'],
+    ['keys of a client with a secret', { ...secret, ...keys() }, 'jwks mismatch'],
+    ['a jwks_uri of a client with a secret', { ...secret, jwksUri: uri }, 'jwks mismatch'],
+    ['a client that authenticates by keys and has none', byKey, 'jwks mismatch'],
     ['a private key', { ...byKey, ...keys({ kty: 'EC', d: 'x' }) }, 'jwks private_key'],
     ['a shared key', { ...byKey, ...keys({ kty: 'oct', k: 'x' }) }, 'jwks private_key'],
-    ['keys over plain http', { ...byKey, jwksUri: 'http://app.example/jwks.json' }, 'jwks_uri scheme'],
-    ['keys of another scheme', { ...byKey, jwksUri: 'com.example.app:/jwks' }, 'jwks_uri scheme'],
+    ['a jwks_uri over plain http', { ...byKey, jwksUri: 'http://app.example/jwks.json' }, 'jwks_uri scheme'],
+    ['a jwks_uri of another scheme', { ...byKey, jwksUri: 'com.example.app:/jwks' }, 'jwks_uri scheme'],
     [
-      'keys of another scheme with an address in it',
+      'a jwks_uri of another scheme with an https address in it',
       { ...byKey, jwksUri: 'com.example:/https://a' },
       'jwks_uri scheme',
     ],
-    ['a second redirect URI', { redirectUris: ['https://a.example', 'ftp://a'] }, 'redirect_uris[1] redirect_uri'],
-    ['where sign-outs go', { postLogoutRedirectUris: ['http://a'] }, 'post_logout_redirect_uris[0] redirect_uri'],
+    [
+      'an invalid second redirect URI',
+      { redirectUris: ['https://a.example', 'ftp://a'] },
+      'redirect_uris[1] redirect_uri',
+    ],
+    [
+      'an invalid post-logout redirect URI',
+      { postLogoutRedirectUris: ['http://a'] },
+      'post_logout_redirect_uris[0] redirect_uri',
+    ],
   ])('%s is refused', async (_name, changes, refusal) => expect(await of(changes)).toBe(refusal));
 
   const rsaOf = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength }).publicKey;
@@ -89,43 +97,43 @@ describe('what is registered of a client', () => {
 
   test.each<[string, object[]]>([
     ['an RSA key', [rsa]],
-    ['one for PS256', [{ ...rsa, use: 'sig', alg: 'PS256' }]],
-    ['one of P-256', [{ ...p256, alg: 'ES256' }]],
+    ['an RSA key for PS256', [{ ...rsa, use: 'sig', alg: 'PS256' }]],
+    ['a key on P-256', [{ ...p256, alg: 'ES256' }]],
     [
-      'two that their names tell apart',
+      'two keys with different key IDs',
       [
         { ...rsa, kid: 'a' },
         { ...rsa, kid: 'b' },
       ],
     ],
-    ['two that their types tell apart', [rsa, p256]],
+    ['two keys of different types', [rsa, p256]],
     [
-      'two that their algorithms tell apart',
+      'two keys for different algorithms',
       [
         { ...rsa, alg: 'RS256' },
         { ...rsa, alg: 'PS256' },
       ],
     ],
-    ['one beside others that are of no use', [{ kty: 'OKP' }, { ...rsa, use: 'enc' }, {}, p256]],
-  ])('keys with %s are taken', async (_name, keys) => expect(await usability(...keys)).toBeNull());
+    ['one usable key besides unusable ones', [{ kty: 'OKP' }, { ...rsa, use: 'enc' }, {}, p256]],
+  ])('a key set with %s is accepted', async (_name, keys) => expect(await usability(...keys)).toBeNull());
 
   test.each<[string, object]>([
-    ['without anything', {}],
-    ['without its numbers', { kty: 'RSA' }],
-    ['whose numbers are none', { ...rsa, n: 5 }],
-    ['that is too short', jwkOf(rsaOf(1024))],
-    ['to encrypt for', { ...rsa, use: 'enc' }],
-    ['for another algorithm', { ...rsa, alg: 'RS512' }],
-    ['of another curve', jwkOf(ecOf('P-384'))],
-    ['that is no point of its curve', { ...p256, x: 'AA', y: 'AA' }],
-  ])('keys with no other than one %s are refused', async (_name, key) => {
+    ['empty', {}],
+    ['without its parameters', { kty: 'RSA' }],
+    ['with a modulus that is no text', { ...rsa, n: 5 }],
+    ['too short', jwkOf(rsaOf(1024))],
+    ['for encryption', { ...rsa, use: 'enc' }],
+    ['for an unsupported algorithm', { ...rsa, alg: 'RS512' }],
+    ['on an unsupported curve', jwkOf(ecOf('P-384'))],
+    ['not a point on its curve', { ...p256, x: 'AA', y: 'AA' }],
+  ])('a key set whose only key is %s is refused', async (_name, key) => {
     expect(await usability(key)).toBe('jwks unusable');
   });
 
   test.each<[string, object, object]>([
-    ['no name', {}, {}],
-    ['the same name', { kid: 'a' }, { kid: 'a', alg: 'RS256' }],
-    ['one name between them', { kid: 'a' }, {}],
+    ['no key ID', {}, {}],
+    ['the same key ID', { kid: 'a' }, { kid: 'a', alg: 'RS256' }],
+    ['a key ID on only one of them', { kid: 'a' }, {}],
   ])('two keys of one type with %s are refused', async (_name, one, other) => {
     expect(await usability(p256, { ...rsa, ...one }, { ...jwkOf(rsaOf(2048)), ...other })).toBe('jwks ambiguous');
   });
@@ -161,7 +169,7 @@ describe('what is registered of a client', () => {
     ['https://app;script-src.example/cb', 'DNS'],
     ["https://app'.example/cb", 'DNS'],
     ['https://app%2c.example/cb', 'DNS'],
-  ])('%s cannot: %s', (uri, problem) => expect(problemOfRedirectUri(uri)).toMatch(problem));
+  ])('%s cannot be a redirect URI: %s', (uri, problem) => expect(problemOfRedirectUri(uri)).toMatch(problem));
 });
 
 describe('a hint of whom a request is about', () => {
@@ -186,7 +194,7 @@ describe('a hint of whom a request is about', () => {
     ['nobody', { aud: 'app' }],
     ['no client', { sub: 'ana' }],
     ['several clients', { sub: 'ana', aud: ['app', 'other'] }],
-  ])('of %s is none', async (_name, claims) => {
+  ])('that names %s is refused', async (_name, claims) => {
     expect(
       await refusalOf(() =>
         readHint(
@@ -235,7 +243,7 @@ describe('a sign-out', () => {
     ],
     ['an unknown client', { client_id: 'other' }, 'client_id is unknown'],
     [
-      'an address of nobody',
+      'an address without a client or hint',
       { post_logout_redirect_uri: 'https://app.example/bye' },
       'needs id_token_hint or client_id',
     ],
@@ -243,7 +251,7 @@ describe('a sign-out', () => {
     ['a state given twice', { state: ['a', 'b'] }, 'state must be sent once'],
     ['a long state', { state: 'x'.repeat(8193) }, 'a parameter is too long'],
     ['a long hint', { id_token_hint: 'x'.repeat(12_289) }, 'a parameter is too long'],
-  ])('%s is refused', async (_name, parameters, refusal) =>
+  ])('with %s is refused', async (_name, parameters, refusal) =>
     expect(await refusalOf(() => parse(parameters))).toMatch(refusal),
   );
 
@@ -261,7 +269,7 @@ describe('the way to a page of the own account', () => {
   test.each([
     ...['account', 'account/password', 'account/recovery-codes', 'account/factors/totp', 'account/factors/webauthn'],
     ...['account/factors/email-otp', `account/factors/${factor}`],
-  ])('%s is one', (destination) => {
+  ])('%s is accepted as a destination', (destination) => {
     const parsed = parse({ client_id: 'app', destination, state: 'x', ui_locales: 'de' });
     expect(parsed).toMatchObject({
       request: {
@@ -293,7 +301,7 @@ describe('the way to a page of the own account', () => {
       'account/password/x',
     ],
     ...[`account/factors/${factor}0`, `account/factors/${factor.slice(1)}`, 'account/factors/x', '//evil.example'],
-  ])('"%s" is none', async (destination) => {
+  ])('"%s" is refused as a destination', async (destination) => {
     const refusal = await refusalOf(() => parse({ client_id: 'app', destination }));
     expect(refusal).toBe('invalid_request: destination is unknown');
   });
@@ -306,7 +314,7 @@ describe('the way to a page of the own account', () => {
     expect(parse({ destination: 'account', redirect_uri: { a: 1 } })).toBeNull();
   });
 
-  test.each(['destination', 'client_id'])('%s is given once', async (name) => {
+  test.each(['destination', 'client_id'])('a request with two values of %s is refused', async (name) => {
     const asked = { destination: 'account', client_id: 'app' };
     const twice = readParameters(asked, { [name]: asked[name as 'client_id'] });
     const refusal = await refusalOf(() => parseAccountRequest(twice, 'https://id.example'));
@@ -368,7 +376,7 @@ describe('how a client authenticates', () => {
   });
 
   test.each<[string, string | undefined, object]>([
-    ['nobody', undefined, {}],
+    ['a request without any client', undefined, {}],
     ['an unknown client', undefined, { client_id: 'other' }],
     ['a wrong secret in the header', basic('basic:other'), {}],
     ['a plus that is not encoded', basic('basic:s+cret%3A%25'), {}],
@@ -379,11 +387,11 @@ describe('how a client authenticates', () => {
     ['something after the header', `${encoded} x`, {}],
     ['another client in the body', encoded, { client_id: 'post' }],
     ['a wrong secret in the body', undefined, { client_id: 'post', client_secret: 'x' }],
-    ['a client that has no secret any more', undefined, { client_id: 'lost', client_secret: 's' }],
-    ['a secret of nobody', undefined, { client_secret: 's' }],
+    ['a secret of a client that has none any more', undefined, { client_id: 'lost', client_secret: 's' }],
+    ['a secret without a client_id', undefined, { client_secret: 's' }],
     ['a wrong secret in the body, registered for the header', undefined, { client_id: 'basic', client_secret: 'x' }],
-    ['a secret of before, of a client with a key', undefined, { client_id: 'jwt', client_secret: 's' }],
-    ['a secret of before in the header, of a client with a key', basic('jwt:s'), {}],
+    ['an earlier secret, of a client with a key', undefined, { client_id: 'jwt', client_secret: 's' }],
+    ['an earlier secret in the header, of a client with a key', basic('jwt:s'), {}],
     ['no proof, of a confidential client', undefined, { client_id: 'post' }],
     ['an empty secret in the header, of a confidential client', basic('basic:'), {}],
     ['an empty secret in the header, registered for the body', basic('post:'), {}],

@@ -76,7 +76,7 @@ describe('what is not called', () => {
     '::ffff:169.254.169.254',
     'fd00:ec2::254',
     '2002:a00:1::',
-  ])('a name of %s, also if a public address is among its addresses', async (address) => {
+  ])('a name with the address %s, also if it has a public address too', async (address) => {
     const outbound = createOutbound({ resolveName: isAt('93.184.216.34', address) });
     await expect(outbound.post('https://hooks.example.com/', message)).rejects.toMatchObject({ reason: 'address' });
   });
@@ -176,7 +176,7 @@ describe('an operator’s list of hosts', () => {
     ['203.0.113.7', 'https://203.0.113.7/'],
     ['203.0.113.7', 'https://0xcb.0x0.0x71.7/'],
     ['[2001:DB8::7]', 'https://[2001:db8:0::7]/'],
-  ])('%s is %s', (text, url) => expect(listed(text, url)).toBe(true));
+  ])('%s includes %s', (text, url) => expect(listed(text, url)).toBe(true));
 
   test.each([
     ['hooks.example.com', 'https://example.com/'],
@@ -186,7 +186,7 @@ describe('an operator’s list of hosts', () => {
     ['*.example.com', 'https://example.com/'],
     ['*.example.com', 'https://badexample.com/'],
     ['*.example.com', 'https://a.example.com.evil.example/'],
-  ])('%s is not %s', (text, url) => expect(listed(text, url)).toBe(false));
+  ])('%s does not include %s', (text, url) => expect(listed(text, url)).toBe(false));
 
   test.each([
     ...['*', '*.', '**.example.com', 'a.*.example.com', '*.203.0.113.7', 'https://example.com', 'example.com/hooks'],
@@ -245,12 +245,12 @@ describe('a POST', () => {
   });
 
   test.each<[string, () => string | Buffer, string]>([
-    ['all of a short answer', () => 'no such tenant', 'no such tenant'],
-    ['the first KiB', () => 'x'.repeat(5_000_000), 'x'.repeat(1024)],
-    ['whole characters', () => `x${'€'.repeat(1000)}`, `x${'€'.repeat(341)}`],
-    ['text that PostgreSQL can store', () => Buffer.from([0x61, 0x00, 0xff, 0x62]), 'a\ufffd\ufffdb'],
-    ['nothing of nothing', () => '', ''],
-  ])('keeps of what a public address says %s', async (_name, body, excerpt) => {
+    ['a short answer as a whole', () => 'no such tenant', 'no such tenant'],
+    ['only the first KiB of a long answer', () => 'x'.repeat(5_000_000), 'x'.repeat(1024)],
+    ['only whole characters of a long answer', () => `x${'€'.repeat(1000)}`, `x${'€'.repeat(341)}`],
+    ['only text that PostgreSQL can store', () => Buffer.from([0x61, 0x00, 0xff, 0x62]), 'a\ufffd\ufffdb'],
+    ['nothing of an empty answer', () => '', ''],
+  ])('to a public address keeps %s', async (_name, body, excerpt) => {
     const { port } = await receiver((_, response) => response.writeHead(400).end(body()));
     expect(await impatient(`http://127.0.0.1:${port}/`, {}, () => true)).toMatchObject({ status: 400, excerpt });
   });
@@ -286,7 +286,7 @@ describe('a POST', () => {
   });
 
   test.each(['101 Switching Protocols', '200 OK'])(
-    'comes to its end even if the receiver changes protocols: %s',
+    'ends even if the receiver switches protocols: %s',
     async (status) => {
       const changing = createTcpServer((socket) => {
         socket.on('error', () => {});

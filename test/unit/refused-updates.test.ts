@@ -12,7 +12,7 @@ test('a process’s refusal with a code of ours is that refusal', () => {
 test.each([
   ['of a newer release', 'registration.closed_on_sundays'],
   ['of a step that was failed by hand', undefined],
-])('a code %s is an answer that is not available now, and no fault', (_, type) => {
+])('a refusal code %s is answered as "unavailable for now", and not as a fault', (_, type) => {
   expect(refusedWith(type)).toMatchObject({ code: 'service.unavailable', options: { retryAfter: expect.any(Number) } });
 });
 

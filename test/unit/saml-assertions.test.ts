@@ -67,7 +67,7 @@ test.each([
     `issuer_mismatch: It is from "", not from the connection's provider`,
   ],
   [
-    'a long one',
+    'a long issuer',
     /(<saml:Issuer>).*?</,
     `$1${'x'.repeat(300)}<`,
     `issuer_mismatch: It is from "${'x'.repeat(200)}", not from the connection's provider`,
@@ -87,7 +87,7 @@ test.each([
   ],
   ['no subject', /<saml:Subject>.*<\/saml:Subject>/, '', 'subject_missing: Its assertion has no Subject'],
   [
-    'no data of its confirmation',
+    'no SubjectConfirmationData',
     /<saml:SubjectConfirmationData.*?\/>/,
     '',
     'malformed: Its SubjectConfirmationData has no NotOnOrAfter',
@@ -141,11 +141,11 @@ describe('the audience', () => {
   });
 
   test.each([
-    ['a condition of others under a known name', '<OneTimeUse xmlns="urn:example:other"/>', 'malformed'],
-    ['one of SAML that is not known', '<saml:DelegationRestriction/>', 'malformed'],
-    ['OneTimeUse, which every assertion is', '<saml:OneTimeUse/>', 'taken'],
-    ['ProxyRestriction', '<saml:ProxyRestriction Count="0"/>', 'taken'],
-  ])('under %s', (_, conditions, outcome) => {
+    ['a foreign condition under a known name is refused', '<OneTimeUse xmlns="urn:example:other"/>', 'malformed'],
+    ['an unknown condition of SAML is refused', '<saml:DelegationRestriction/>', 'malformed'],
+    ['OneTimeUse is accepted, as every assertion is used once', '<saml:OneTimeUse/>', 'taken'],
+    ['ProxyRestriction is accepted', '<saml:ProxyRestriction Count="0"/>', 'taken'],
+  ])('%s', (_, conditions, outcome) => {
     expect(outcomeOf(xmlOf({ conditions })).split(':')[0]).toBe(outcome);
   });
 });
@@ -173,16 +173,16 @@ describe('of several confirmations', () => {
 
 describe('times are exact to the second, with a minute’s tolerance', () => {
   test.each<[string, Partial<ResponseParts>, string]>([
-    ['began a minute from now', { notBefore: later(60_000) }, 'taken'],
-    ['begins later', { notBefore: later(60_001) }, 'not_yet_valid'],
-    ['ended less than a minute ago', { notOnOrAfter: later(-59_999) }, 'taken'],
-    ['ended a minute ago', { notOnOrAfter: later(-60_000) }, 'expired'],
-    ['was issued a minute from now', { issueInstant: later(60_000) }, 'taken'],
-    ['was issued later', { issueInstant: later(60_001) }, 'not_yet_valid'],
-    ['signed in a minute from now', { authnInstant: later(60_000) }, 'taken'],
-    ['signs in later', { authnInstant: later(60_001) }, 'not_yet_valid'],
-    ['left less than a minute ago', { sessionNotOnOrAfter: later(-59_999) }, 'taken'],
-    ['left a minute ago', { sessionNotOnOrAfter: later(-60_000) }, 'expired'],
+    ['a start a minute from now is accepted', { notBefore: later(60_000) }, 'taken'],
+    ['a later start is refused', { notBefore: later(60_001) }, 'not_yet_valid'],
+    ['an end less than a minute ago is accepted', { notOnOrAfter: later(-59_999) }, 'taken'],
+    ['an end a minute ago is refused', { notOnOrAfter: later(-60_000) }, 'expired'],
+    ['an issue a minute from now is accepted', { issueInstant: later(60_000) }, 'taken'],
+    ['a later issue is refused', { issueInstant: later(60_001) }, 'not_yet_valid'],
+    ['a sign-in a minute from now is accepted', { authnInstant: later(60_000) }, 'taken'],
+    ['a later sign-in is refused', { authnInstant: later(60_001) }, 'not_yet_valid'],
+    ['a session that ended less than a minute ago is accepted', { sessionNotOnOrAfter: later(-59_999) }, 'taken'],
+    ['a session that ended a minute ago is refused', { sessionNotOnOrAfter: later(-60_000) }, 'expired'],
   ])('%s', (_, changes, outcome) => {
     expect(outcomeOf(xmlOf(changes)).split(':')[0]).toBe(outcome);
   });
@@ -199,7 +199,7 @@ describe('times are exact to the second, with a minute’s tolerance', () => {
     ['2026-11-22T10:00:00Zx', 'malformed'],
     ['12026-11-22T10:00:00Z', 'malformed'],
     ['', 'malformed'],
-  ])('an instant of "%s"', (instant, outcome) => {
+  ])('an IssueInstant of "%s" has the outcome "%s"', (instant, outcome) => {
     expect(outcomeOf(otherwise(/ IssueInstant="[^"]*"/, ` IssueInstant="${instant}"`)).split(':')[0]).toBe(outcome);
   });
 
@@ -227,7 +227,7 @@ test.each([
   ['https://refeds.org/profile/mfa', ['mfa']],
   ['http://schemas.microsoft.com/claims/multipleauthn', ['mfa']],
   ['urn:oasis:names:tc:SAML:2.0:ac:classes:unspecified', []],
-])('the context class %s says %j', (contextClass, amr) => {
+])('the context class %s is mapped to the amr %j', (contextClass, amr) => {
   expect(read(xmlOf({ contextClass })).amr).toEqual(amr);
 });
 
@@ -240,15 +240,23 @@ describe('attributes', () => {
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`a${i}`, ['x']]));
 
   test.each<[string, Record<string, string[]>, string]>([
-    ['200 of them', many(200), 'taken'],
-    ['one more', many(201), 'too_large: It has too many attributes'],
-    ['1000 values', { a: Array(1_000).fill('x') }, 'taken'],
-    ['one more', { a: Array(1_001).fill('x') }, 'too_large: It has too many attributes'],
-    ['a value of 4096 characters', { a: ['short', 'x'.repeat(4_096)] }, 'taken'],
-    ['one more', { a: ['short', 'x'.repeat(4_097)] }, 'too_large: It has an attribute longer than 4096 characters'],
-    ['a name of 4096 characters', { ['x'.repeat(4_096)]: [] }, 'taken'],
-    ['one more', { ['x'.repeat(4_097)]: [] }, 'too_large: It has an attribute longer than 4096 characters'],
-    ['one without a name', { '': ['x'] }, 'malformed: It has an attribute without a name'],
+    ['200 attributes are accepted', many(200), 'taken'],
+    ['201 attributes are refused', many(201), 'too_large: It has too many attributes'],
+    ['1000 values are accepted', { a: Array(1_000).fill('x') }, 'taken'],
+    ['1001 values are refused', { a: Array(1_001).fill('x') }, 'too_large: It has too many attributes'],
+    ['a value of 4096 characters is accepted', { a: ['short', 'x'.repeat(4_096)] }, 'taken'],
+    [
+      'a value of 4097 characters is refused',
+      { a: ['short', 'x'.repeat(4_097)] },
+      'too_large: It has an attribute longer than 4096 characters',
+    ],
+    ['a name of 4096 characters is accepted', { ['x'.repeat(4_096)]: [] }, 'taken'],
+    [
+      'a name of 4097 characters is refused',
+      { ['x'.repeat(4_097)]: [] },
+      'too_large: It has an attribute longer than 4096 characters',
+    ],
+    ['an attribute without a name is refused', { '': ['x'] }, 'malformed: It has an attribute without a name'],
   ])('%s', (_, attributes, outcome) => {
     expect(outcomeOf(xmlOf({ attributes }))).toBe(outcome);
   });
@@ -283,7 +291,7 @@ describe('the address', () => {
     ['ana@acme@example', false],
     ['@acme.example', false],
     ['ana@', false],
-  ])('"%s" is one: %s', (sent, isOne) => {
+  ])('"%s" is read as an address: %s', (sent, isOne) => {
     expect(emailOf({ attributes: { mail: [sent] }, ...format('2.0:nameid-format:persistent') })).toBe(
       isOne ? sent : null,
     );
@@ -302,7 +310,7 @@ describe('XML is read up to', () => {
   const attributed = (count: number) => `<a ${Array.from({ length: count }, (_, n) => `b${n}=""`).join(' ')}/>`;
 
   test.each([
-    ['its length', '<a>12345</a>', 'taken'],
+    ['its limit of length', '<a>12345</a>', 'taken'],
     ['and no longer', '<a>123456</a>', 'too_large: It is longer than 12 characters'],
   ])('%s', (_, text, expected) => expect(outcome(text, 12)).toBe(expected));
 
@@ -310,12 +318,12 @@ describe('XML is read up to', () => {
     ['40 levels', nested(40), 'taken'],
     ['and no deeper', nested(41), 'too_large: Its elements are nested too deeply'],
     ['64 attributes', attributed(64), 'taken'],
-    ['and no more', attributed(65), 'too_large: An element has too many attributes'],
-    ['its elements', `<a>${'<b/>'.repeat(9_998)}</a>`, 'taken'],
-    ['and no more of them', `<a>${'<b/>'.repeat(9_999)}</a>`, 'too_large: It has too many elements'],
+    ['and no more attributes', attributed(65), 'too_large: An element has too many attributes'],
+    ['its limit of elements', `<a>${'<b/>'.repeat(9_998)}</a>`, 'taken'],
+    ['and no more elements', `<a>${'<b/>'.repeat(9_999)}</a>`, 'too_large: It has too many elements'],
     ['a hundred comments', `<a>${'<!---->'.repeat(100)}</a>`, 'taken'],
-    ['and no more of those', `<a>${'x<!---->'.repeat(101)}</a>`, 'too_large: It has too many comments'],
-    ['its end', '<a/><b/>', 'malformed: It is not well-formed'],
+    ['and no more comments', `<a>${'x<!---->'.repeat(101)}</a>`, 'too_large: It has too many comments'],
+    ['the end of its root element', '<a/><b/>', 'malformed: It is not well-formed'],
     ['a processing instruction', '<a><?b c?></a>', 'malformed: It has a processing instruction'],
   ])('%s', (_, text, expected) => expect(outcome(text).slice(0, expected.length)).toBe(expected));
 

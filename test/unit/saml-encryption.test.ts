@@ -83,12 +83,12 @@ describe('an encrypted answer', () => {
 
 describe('is refused before it is decrypted, with the reason,', () => {
   test.each<[string, string, Encrypting]>([
-    ['AES-CBC in a response that nobody has signed', 'aes-256-cbc', cbc],
+    ['AES-CBC in an unsigned response', 'aes-256-cbc', cbc],
     ['RSA 1.5', 'rsa-1_5', { padding: 'pkcs1', keyMethod: `<xenc:EncryptionMethod Algorithm="${xenc}rsa-1_5"/>` }],
     ['triple DES', 'tripledes-cbc', { algorithm: `${xenc}tripledes-cbc` }],
     ['a cipher without a name', 'nothing named', { algorithm: '' }],
     [
-      'a hash and a mask of another one',
+      'a hash, and a mask of another hash',
       'sha256',
       { oaepHash: 'sha256', keyMethod: oaepOf(sha256, `${xenc11}mgf1sha1`) },
     ],
@@ -97,7 +97,7 @@ describe('is refused before it is decrypted, with the reason,', () => {
       'OAEPparams',
       { keyMethod: oaepMgf1p.replace('/>', '><xenc:OAEPparams>AAAA</xenc:OAEPparams></xenc:EncryptionMethod>') },
     ],
-    ['a digest that nobody knows', 'md5', { keyMethod: oaepOf('urn:md5', `${xenc11}mgf1sha1`) }],
+    ['an unknown digest', 'md5', { keyMethod: oaepOf('urn:md5', `${xenc11}mgf1sha1`) }],
   ])('%s', async (_, named, choices) => {
     const refusal = await refusalOf(answer(choices));
     expect([refusal.code, refusal.message]).toEqual(['algorithm_refused', expect.stringContaining(named)]);
@@ -158,18 +158,18 @@ describe('every failure of decryption looks the same:', () => {
       'a key for another connection',
       () => responseXml(parts(), encrypted(signedAssertion(), receiver.other.certificate)),
     ],
-    ['another tag', () => answer({ content: flip(-1) })],
-    ['other content', () => answer({ content: flip(40) })],
-    ['another initialization vector', () => answer({ content: flip(0) })],
+    ['a changed tag', () => answer({ content: flip(-1) })],
+    ['changed content', () => answer({ content: flip(40) })],
+    ['a changed initialization vector', () => answer({ content: flip(0) })],
     ['a tag that was cut', () => answer({ content: (bytes) => bytes.subarray(0, -4) })],
     ['nothing but a tag', () => answer({ content: (bytes) => bytes.subarray(0, 20) })],
-    ['another key', () => answer({ key: flip(7) })],
+    ['a changed key', () => answer({ key: flip(7) })],
     ['a key that was cut', () => answer({ key: (bytes) => bytes.subarray(1) })],
     ['a key of another length', () => answer({ algorithm: `${xenc11}aes128-gcm` })],
     ['another hash', () => answer({ ...oaep256, oaepHash: 'sha1' })],
     ['bytes that are no UTF-8', () => responseXml(parts(), toUs(Buffer.of(0x3c, 0xff)))],
     [
-      'AES-CBC with a padding that is none',
+      'AES-CBC with an invalid padding',
       () =>
         wholly(
           answer({ ...cbc, content: (bytes) => bytes.subarray(0, -16) }, parts({ assertionId: `_${'x'.repeat(32)}` })),
@@ -215,10 +215,10 @@ describe('the decrypted content', () => {
   test.each<[string, (assertion: string) => string]>([
     ['has a DOCTYPE', (assertion) => `<!DOCTYPE x [<!ENTITY a "b">]>${assertion}`],
     ['has a processing instruction', (assertion) => assertion.replace('<saml:Subject>', '<?x y?><saml:Subject>')],
-    ['has something behind it', (assertion) => `${assertion}<x/>`],
+    ['has something after it', (assertion) => `${assertion}<x/>`],
     ['is not well-formed', (assertion) => assertion.slice(0, -1)],
-    ['takes namespaces from around it', (assertion) => assertion.replace(/ xmlns:saml="[^"]*"/, '')],
-    ['is deep', () => `${'<a>'.repeat(1_000)}${'</a>'.repeat(1_000)}`],
+    ['inherits namespaces from around it', (assertion) => assertion.replace(/ xmlns:saml="[^"]*"/, '')],
+    ['is nested too deeply', () => `${'<a>'.repeat(1_000)}${'</a>'.repeat(1_000)}`],
     ['is another message', (assertion) => responseXml(parts(), assertion)],
     [
       'is an assertion in an assertion',

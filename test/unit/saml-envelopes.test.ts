@@ -69,13 +69,23 @@ describe('a refusal counts as the provider’s', () => {
 
 describe('what has to be signed', () => {
   test.each<[string, boolean, (about: ResponseParts) => string, string | null]>([
-    ['the assertion, where it has to be', true, (about) => signedResponse(about, key), null],
-    ['both, where the assertion has to be', true, (about) => bothSigned(about), null],
-    ['the response alone, where that is enough', false, aroundSigned, null],
-    ['the assertion, where either is enough', false, (about) => signedResponse(about, key), null],
-    ['the response alone, where it is not', true, aroundSigned, 'The response is signed, but its assertion is not'],
-    ['nothing', true, (about) => responseXml(about, assertionXml(about)), 'It is not signed'],
-    ['nothing, where either is enough', false, (about) => responseXml(about, assertionXml(about)), 'It is not signed'],
+    ['a signed assertion is accepted where it is required', true, (about) => signedResponse(about, key), null],
+    ['both signed are accepted where the assertion is required', true, (about) => bothSigned(about), null],
+    ['a signed response alone is accepted where that is enough', false, aroundSigned, null],
+    ['a signed assertion is accepted where either is enough', false, (about) => signedResponse(about, key), null],
+    [
+      'a signed response alone is refused where the assertion is required',
+      true,
+      aroundSigned,
+      'The response is signed, but its assertion is not',
+    ],
+    ['nothing signed is refused', true, (about) => responseXml(about, assertionXml(about)), 'It is not signed'],
+    [
+      'nothing signed is refused where either is enough',
+      false,
+      (about) => responseXml(about, assertionXml(about)),
+      'It is not signed',
+    ],
   ])('%s', async (_, samlWantAssertionsSigned, made, refusal) => {
     const verified = verify(made(parts()), { samlWantAssertionsSigned });
     if (refusal === null)
@@ -133,7 +143,7 @@ describe('a provider’s refusal', () => {
       `${saml}InvalidNameIDPolicy`,
       'The provider says Requester InvalidNameIDPolicy: have it send the NameID format of saml_name_id_format, or change that setting',
     ],
-  ])('is told in its last words: %s %s', async (code, detail, message) => {
+  ])('is reported by the last parts of its status codes: %s %s', async (code, detail, message) => {
     await expect(verify(saying(code, detail))).rejects.toMatchObject({ code: 'status_not_success', message });
   });
 });

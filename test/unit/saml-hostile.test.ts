@@ -192,9 +192,9 @@ describe('ambiguous XML', () => {
     ['an element that is not closed', '<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol">'],
     ['two roots', '<a/><b/>'],
     ['another message', '<samlp:LogoutRequest xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" Version="2.0"/>'],
-    ['an attribute that stands twice', '<a b="1" b="2"/>'],
+    ['an attribute that occurs twice', '<a b="1" b="2"/>'],
     ['an attribute without quotes', '<a b=1/>'],
-    ['a prefix that nothing declares', '<samlp:Response Version="2.0"/>'],
+    ['an undeclared prefix', '<samlp:Response Version="2.0"/>'],
     ['HTML', '<html><body>Please sign in<br></body></html>'],
     ['a null character', '<a>\u0000</a>'],
   ])('%s is refused', (_, xml) => refused(xml, 'malformed'));

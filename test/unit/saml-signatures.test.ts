@@ -68,33 +68,33 @@ test('the signed elements are reported: the message and its assertion', () => {
 test.each<[string, string, string]>([
   ['somewhere else', `<x>${signature()}</x>${assertionOf('')}`, 'is not directly in the message'],
   [
-    'somewhere else, beside one in its place',
+    'somewhere else, besides one in its place',
     `<x>${signature()}</x>${assertionOf(signature())}`,
     'is not directly in the message',
   ],
   ['deeper in the assertion', assertionOf(`<x>${signature()}</x>`), 'is not directly in the message'],
   ['twice', assertionOf(signature() + signature()), 'Assertion has more than one signature'],
-  ['twice at the message', signature({ id: 'r' }).repeat(2) + assertionOf(''), 'Response has more than one signature'],
+  ['twice in the response', signature({ id: 'r' }).repeat(2) + assertionOf(''), 'Response has more than one signature'],
   ['without what it signs', assertionOf(signature({ hasInfo: false })), 'does not refer to exactly one element'],
-  ['about nothing', assertionOf(signature({ references: 0 })), 'does not refer to exactly one element'],
-  ['about two elements', assertionOf(signature({ references: 2 })), 'does not refer to exactly one element'],
-  ['about another element', assertionOf(signature({ id: 'r' })), 'covers another element'],
-  ['at the message, about its assertion', signature() + assertionOf(''), 'covers another element'],
-  ['about an element without an id', assertionOf(signature({ id: '' }), ''), 'covers another element'],
+  ['without a reference', assertionOf(signature({ references: 0 })), 'does not refer to exactly one element'],
+  ['with two references', assertionOf(signature({ references: 2 })), 'does not refer to exactly one element'],
+  ['with a reference to another element', assertionOf(signature({ id: 'r' })), 'covers another element'],
+  ['of the response, with a reference to its assertion', signature() + assertionOf(''), 'covers another element'],
+  ['with a reference to an element without an id', assertionOf(signature({ id: '' }), ''), 'covers another element'],
   ['with an Object', assertionOf(signature({ more: '<Object/>' })), 'has an Object'],
   [
-    'in too many steps',
+    'with too many transformations',
     assertionOf(signature({ transforms: [exclusive, exclusive, exclusive] })),
     'too many transformations',
   ],
-  ['of an id that stands twice', `<x ID="a"/>${assertionOf(signature())}`, 'is used on more than one element'],
+  ['of an id that occurs twice', `<x ID="a"/>${assertionOf(signature())}`, 'is used on more than one element'],
   [
-    'of an id that stands twice, once as Id',
+    'of an id that occurs twice, once as Id',
     `<x Id="a"/>${assertionOf(signature())}`,
     'is used on more than one element',
   ],
   [
-    'of an id that stands twice, once as id',
+    'of an id that occurs twice, once as id',
     `<x id="r"/>${assertionOf(signature())}`,
     'is used on more than one element',
   ],
@@ -109,7 +109,7 @@ test.each<[string, Partial<Parts>]>([
   ['http://www.w3.org/2000/09/xmldsig#sha1', { digest: 'http://www.w3.org/2000/09/xmldsig#sha1' }],
   ['http://www.w3.org/TR/1999/REC-xslt-19991116', { transforms: ['http://www.w3.org/TR/1999/REC-xslt-19991116'] }],
   ['nothing named', { method: '' }],
-])('made with %s it is refused', (name, changes) => {
+])('a signature made with %s is refused', (name, changes) => {
   expect(refusalOf(assertionOf(signature(changes)))).toBe(`algorithm_refused: It is signed with ${name}`);
 });
 

@@ -55,23 +55,23 @@ test('a logout token may be without exp, as in the first edition, and is remembe
 
 test.each<[string, JWTPayload, string]>([
   ['of another provider', { iss: 'https://evil.example' }, 'issuer_mismatch'],
-  ['of none', { iss: undefined }, 'issuer_mismatch'],
-  ['for somebody else', { aud: 'them' }, 'audience_mismatch'],
-  ['for nobody', { aud: undefined }, 'audience_mismatch'],
-  ['over', { exp: at - 61 }, 'expired'],
-  ['of the future', { iat: at + 61 }, 'not_yet_valid'],
+  ['without an issuer', { iss: undefined }, 'issuer_mismatch'],
+  ['for another client', { aud: 'them' }, 'audience_mismatch'],
+  ['without an audience', { aud: undefined }, 'audience_mismatch'],
+  ['that has expired', { exp: at - 61 }, 'expired'],
+  ['from the future', { iat: at + 61 }, 'not_yet_valid'],
   ['without the time when it was issued', { iat: undefined }, 'not_yet_valid'],
-  ['without an id', { jti: undefined }, 'malformed'],
-  ['an ID token, which has no events', { events: undefined }, 'malformed'],
+  ['without a jti', { jti: undefined }, 'malformed'],
+  ['that is an ID token, as it has no events', { events: undefined }, 'malformed'],
   ['of another event', { events: { 'https://schemas.openid.net/secevent/risc/x': {} } }, 'malformed'],
-  ['of an event that is no object', { events: { [event]: true } }, 'malformed'],
-  ['of events that are a list', { events: [event] }, 'malformed'],
+  ['whose event is no object', { events: { [event]: true } }, 'malformed'],
+  ['whose events are a list', { events: [event] }, 'malformed'],
   ['with a nonce', { nonce: 'n' }, 'malformed'],
-  ['of nobody', { sub: undefined, sid: undefined }, 'subject_missing'],
-  ['of a sid that is a number', { sid: 1 }, 'malformed'],
-  ['of an empty sub', { sub: '' }, 'malformed'],
-  ['of a character that no database has', { sub: 'a\u0000' }, 'malformed'],
-])('is refused that is %s', async (_, changes, code) => {
+  ['without sub and sid', { sub: undefined, sid: undefined }, 'subject_missing'],
+  ['whose sid is a number', { sid: 1 }, 'malformed'],
+  ['with an empty sub', { sub: '' }, 'malformed'],
+  ['with a character that PostgreSQL cannot store', { sub: 'a\u0000' }, 'malformed'],
+])('a logout token %s is refused', async (_, changes, code) => {
   expect(await codeOf(signed(changes))).toBe(code);
 });
 

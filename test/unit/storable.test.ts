@@ -14,12 +14,12 @@ test.each<[unknown, string | null]>([
   [{ a: { b: Number.POSITIVE_INFINITY } }, 'a.b'],
   [{ a: { '\ud800': 1 } }, 'a'], // a key that can be neither returned nor stored
   [{ '\ud800': 1 }, ''],
-])('of %j this would be kept otherwise: %j', (value, where) => {
+])('of %j, what would be stored differently is at: %j', (value, where) => {
   expect(alteredIn(value)).toBe(where);
   expect(isStorable(value)).toBe(where === null);
 });
 
-test.each(['a\0', { '\0': 1 }, [{ a: ['\0'] }]])('%j cannot be kept, and would not be kept otherwise', (value) => {
+test.each(['a\0', { '\0': 1 }, [{ a: ['\0'] }]])('%j cannot be stored, but would not be altered', (value) => {
   expect(isStorable(value)).toBe(false);
   expect(alteredIn(value)).toBeNull();
 });

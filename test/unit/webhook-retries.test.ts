@@ -12,7 +12,7 @@ test.each([
   [1, seconds(5)],
   [2, minutes(5)],
   [3, hours(24)],
-])('after failure %i it waits by the schedule, plus or minus a tenth', (attempts, expected) => {
+])('after failure %i, the next attempt waits as scheduled, plus or minus a tenth', (attempts, expected) => {
   const waits = Array.from({ length: 500 }, () => waitMs(attempts) as number);
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.9 * expected - 1);
   expect(Math.max(...waits)).toBeLessThanOrEqual(1.1 * expected + 1);
@@ -29,12 +29,12 @@ test.each<[string, number]>([
   ['Sat, 21 Nov 2026 12:30:00 GMT', minutes(30)],
   ['999999', hours(24)],
   ['Sat, 28 Nov 2026 12:00:00 GMT', hours(24)],
-])('a receiver that asks for more time has it, up to a day: Retry-After %s', (retryAfter, expected) => {
+])('a receiver that asks for more time gets it, up to a day: Retry-After %s', (retryAfter, expected) => {
   expect(waitMs(1, retryAfter)).toBe(expected);
 });
 
 test.each(['0', '1', '-5', 'soon', '', '1e9', '120 seconds', 'Sat, 21 Nov 2020 12:30:00 GMT', 'No, 99 Foo 2026 GMT'])(
-  'a receiver that requests less, or unreadably, gets the schedule: Retry-After %s',
+  'a Retry-After that is shorter or unreadable leaves the schedule as it is: %s',
   (retryAfter) => {
     expect(waitMs(1, retryAfter)).toBeGreaterThanOrEqual(seconds(4.5));
     expect(waitMs(1, retryAfter)).toBeLessThanOrEqual(seconds(5.5));

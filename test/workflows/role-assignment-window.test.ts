@@ -223,7 +223,7 @@ test.concurrent.each<[string, Window, string[]]>([
   ['first notice', { to: 3600 }, []],
   ['second notice', { to: 12 }, ['expiring']],
   ['end', { to: 12 }, ['expiring', 'expiring']],
-])('cancelled while it waits for its %s, its events stop and the window stays', async (name, window, before) => {
+])('a process cancelled before its %s ends its events and leaves the window', async (name, window, before) => {
   const assignment = await whileOpen(window, async (one) => {
     await runs(one);
     await until('what comes before', async () => (await actions(one)).length >= before.length);
