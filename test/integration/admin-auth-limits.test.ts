@@ -13,7 +13,7 @@ const from = (address: string) => ({ 'x-forwarded-for': address });
 test.each([
   ['/login', 900],
   ['/register', 3600],
-])('%s answers five times in its window and then says when to come back', async (url, windowSeconds) => {
+])('%s answers five requests in its window, and then 429 with Retry-After', async (url, windowSeconds) => {
   for (let i = 0; i < 5; i++) {
     const answer = await auth.post(url, {}, from('203.0.113.1'));
     expect(answer.statusCode).toBe(400); // counts all the same

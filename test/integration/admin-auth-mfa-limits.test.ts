@@ -101,7 +101,7 @@ test.each([
   ['/mfa/challenge/recovery-code', 10, { code: 'x' }],
   ['/mfa/challenge/webauthn', 10, { response: {} }],
   ['/mfa/challenge/webauthn/options', 10, {}],
-])('%s answers %i requests a minute of an address', async (path, most, more) => {
+])('%s answers %i requests of an address per minute', async (path, most, more) => {
   const headers = elsewhere();
   const body = { challenge_token: 'x', ...more };
   const answers = await Promise.all([...Array(most + 2).keys()].map(() => auth.post(path, body, headers)));

@@ -52,9 +52,9 @@ test.each([
   ['another origin', { origin: 'https://evil.example' }],
   ['another relying party', { rpId: 'evil.example' }],
   ['another challenge', { challenge: 'AAAAAAAAAAAAAAAAAAAAAA' }],
-  ['a signature that is wrong', { tampered: true }],
+  ['a wrong signature', { tampered: true }],
   ['a frame of another site', { crossOrigin: true }],
-  ['nobody there', { userPresent: false }],
+  ['no user presence', { userPresent: false }],
 ])('an answer with %s is refused', async (_, flaws) => {
   const ana = await withKey();
   const challengeToken = await person.challenge(ana);

@@ -45,7 +45,7 @@ describe('401, with the reason in WWW-Authenticate, for a token', () => {
     ],
     ['that is an ID token', () => auth.keys.sign(claims, { typ: 'JWT' })],
     [
-      'signed by somebody else',
+      'signed with another key',
       async () => {
         const { privateKey } = await generateKeyPair('RS256');
         const { keys } = await auth.keys.jwks();
@@ -66,8 +66,8 @@ describe('401, with the reason in WWW-Authenticate, for a token', () => {
     ['of another session', () => auth.keys.sign({ ...claims, sid: uuidv7() }, { typ: 'at+jwt' })],
     ['of another user’s session', () => auth.keys.sign({ ...claims, sub: uuidv7() }, { typ: 'at+jwt' })],
     ['without a session', () => auth.keys.sign({ ...claims, sid: undefined }, { typ: 'at+jwt' })],
-    ['that is none', () => 'garbage'],
-    ['that is nearly one', () => 'a.b.c'],
+    ['that is no token', () => 'garbage'],
+    ['that only looks like a token', () => 'a.b.c'],
   ];
   test.each(refused)('%s', async (_, make) => {
     const answer = await me(await make());

@@ -42,8 +42,8 @@ test("AuthZEN's endpoints are named by /.well-known/authzen-configuration", asyn
 });
 
 test.each([
-  ['who holds the permission above it', () => [subject(ana), node(room)], true, 'granted'],
-  ['who holds nothing', () => [subject(ben), node(room)], false, 'no_assignment'],
+  ['a person who holds the permission above the node', () => [subject(ana), node(room)], true, 'granted'],
+  ['a person who holds nothing', () => [subject(ben), node(room)], false, 'no_assignment'],
   ['another kind of subject', () => [{ type: 'user', id: ana }, node(room)], false, 'identity_not_found'],
   ['a subject that is no id', () => [subject('ana'), node(room)], false, 'identity_not_found'],
   ['another kind of resource', () => [subject(ana), { type: 'document', id: room }], false, 'node_not_found'],

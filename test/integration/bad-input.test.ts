@@ -480,7 +480,7 @@ test.each([
   ['arrays', '[', ']'],
   ['objects', '{"a":', '}'],
 ])(
-  '%s nested without end are refused wherever they stand, and brackets in texts do not count',
+  '%s nested too deeply are refused wherever they occur, and brackets in texts are not counted',
   async (_, open, close) => {
     const deep = `${open.repeat(5_000)}1${close.repeat(5_000)}`;
     const fresh = await newAccount(api); // the fuzzer has renamed and deleted in the other one
@@ -648,8 +648,8 @@ test('a connection that does not speak HTTP is refused, and others continue', as
 });
 
 test.each([
-  ['no HTTP', 'hello\r\n\r\n', [400, 'request.malformed']],
-  ['a length that is none', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n', [400, 'request.malformed']],
+  ['text that is no HTTP', 'hello\r\n\r\n', [400, 'request.malformed']],
+  ['an invalid Content-Length', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n', [400, 'request.malformed']],
   [
     'a long header',
     `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-test.each(['/organizations', '/nodes', '/identities', '/roles'])('%s', async (list) => {
+test.each(['/organizations', '/nodes', '/identities', '/roles'])('%s ignores blanks around q', async (list) => {
   const account = await newAccount(api);
   const headers = await account.apiKey();
   const post = (url: string, payload: object) =>

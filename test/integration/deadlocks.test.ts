@@ -76,7 +76,7 @@ const requests: [name: string, outcome: string, crossing: () => Promise<Crossing
     },
   ],
   [
-    'Identities are made with roles',
+    'Identities are created with roles',
     '200',
     async () => {
       const { id } = await newNode(key, 'Unit', null);

@@ -96,7 +96,7 @@ async function growLarge() {
 test.each([
   ['at a node', 'node_id'],
   ['of a role', 'role_id'],
-])('what is held %s is found by it, and not by the index that starts with the person', async (_, column) => {
+])('assignments %s are found by its index, and not by the one that starts with the person', async (_, column) => {
   const plan = await api.database.db.transaction('system', async (tx) => {
     await tx.query('set local plan_cache_mode = force_generic_plan');
     await tx.query(

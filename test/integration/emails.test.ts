@@ -98,7 +98,7 @@ test('giving up and cancelling take effect once, and never undo a sent mail', as
 });
 
 test.each(['cancel', 'giveUp'] as const)(
-  'a mail that was sent in spite of a %s counts as sent, once, also in its row',
+  'a mail that was sent despite a %s is recorded as sent, once, also in its row',
   async (end) => {
     const { emails, emailId, sent, row, events, whileSending } = await queuedMail();
     whileSending(() => emails[end](emailId));

@@ -96,7 +96,7 @@ describe('errors', () => {
     ['/oauth/login/email-otp/start', 405],
     ['/sso/nothing', 404],
     ['/sso/saml/01a20566-4813-7196-8c88-e99304a6ad56/acs', 405],
-  ])('who opens %s in a browser is shown a page with the same status, and a client the JSON', async (url, status) => {
+  ])('a browser that opens %s gets a page with the same status, and a client the JSON', async (url, status) => {
     const page = await send(api.app, status, { url, headers: html });
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
     const title = status === 404 ? 'Seite nicht gefunden' : 'Dieser Schritt lässt sich nicht noch einmal öffnen';
@@ -251,7 +251,7 @@ describe('errors', () => {
   });
 
   test.each(['javascript:alert(1)', 'data:text/html,<script>', 'file:///etc/passwd'])(
-    'a picture at %s is refused, and one on the web is not',
+    'a picture at %s is refused, and one on the web is accepted',
     async (avatar_url) => {
       const refused = await send(api.app, 400, post(JSON.stringify({ email: 'pictured@example.com', avatar_url })));
       expect(refused.json().error.details[0]).toMatchObject({ field: 'avatar_url', code: 'pattern' });
@@ -301,8 +301,8 @@ describe('errors', () => {
 
   test.each([
     ['a leap second', '2026-12-31T23:59:60Z'],
-    ['what an offset puts behind the year 9999', '9999-12-31T23:59:59-00:01'],
-  ])('%s is no moment to expire at', async (_name, expires_at) => {
+    ['a time that its offset puts after the year 9999', '9999-12-31T23:59:59-00:01'],
+  ])('%s is refused as a time of expiry', async (_name, expires_at) => {
     const payload = { name: 'x', access_mode: 'full', expires_at };
     const refused = await send(api.app, 400, { method: 'POST', url: '/api/v1/api-keys', headers: key, payload });
     expect(refused.json().error.details).toMatchObject([{ field: 'expires_at', code: 'instant' }]);

@@ -285,7 +285,7 @@ describe('whoever has a factor', () => {
   const changes: [string, (as: Headers, id: string) => ReturnType<typeof api.post>][] = [
     ['adds no app', (as) => api.post('/mfa/totp/enroll', undefined, as)],
     ['adds no key', (as) => api.post('/mfa/webauthn/enroll/options', undefined, as)],
-    ['removes none', (as, id) => api.delete(`/mfa/factors/${id}`, as)],
+    ['removes no factor', (as, id) => api.delete(`/mfa/factors/${id}`, as)],
     ['makes no recovery codes', (as) => api.post('/mfa/recovery-codes', undefined, as)],
   ];
 

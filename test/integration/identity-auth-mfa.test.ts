@@ -99,7 +99,7 @@ describe('where a second factor is asked for', () => {
     expect((await answer('totp', { code: totp.code() })).statusCode).toBe(200);
   });
 
-  test.each(['12345', '1234567', 'abcdef', '12 345', ''])('a code %j is none', async (code) => {
+  test.each(['12345', '1234567', 'abcdef', '12 345', ''])('the code %j is refused as malformed', async (code) => {
     const { answer } = await challenged();
     expect(refusalOf(await answer('totp', { code }))).toEqual([400, 'validation.failed']);
   });

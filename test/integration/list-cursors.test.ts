@@ -111,9 +111,9 @@ test('the Portal has cursors too, with the requested path', async () => {
 test.each([
   ['with another order', { after: writeCursor({ placeAt: 1, placeId: uuidv7() }), sort_by: 'email' }, 'sort_by'],
   ['from before 1970', { after: Buffer.alloc(24, 255).toString('base64url') }, 'cursor'],
-  ['of a moment that is none', { after: Buffer.alloc(24, 127).toString('base64url') }, 'cursor'],
+  ['of an impossible time', { after: Buffer.alloc(24, 127).toString('base64url') }, 'cursor'],
   ['too short', { after: 'AAYcmNNlQAAB' }, 'pattern'],
-  ['of other signs', { after: '+'.repeat(32) }, 'pattern'],
+  ['of other characters', { after: '+'.repeat(32) }, 'pattern'],
 ])('a cursor is refused: %s', async (_name, query: Query, code) => {
   const answer = await ask(query);
   expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'validation.failed']);

@@ -159,7 +159,7 @@ test.each([
     }),
   ],
 ] as const)(
-  'an Environment that is deleted at any moment of making %s is not found, or had it before',
+  'making %s while its Environment is deleted, at any moment, finds none or comes first',
   async (_, action, path: { inPlace?: string; inAccount?: string }, bodyOf) => {
     const environment = async () => {
       const { development } = await newPlaces(api);
@@ -220,7 +220,7 @@ describe('a completed change is answered as completed, whatever comes before the
     ['has their password reset', 'POST', '/password/reset', {}],
     ['has their address verified', 'POST', '/email/verify', undefined],
     ['has their factors reset', 'POST', '/mfa/reset', undefined],
-  ] as const)('of somebody who %s and is deleted right after', async (_, method, path, body) => {
+  ] as const)('of a person who %s and is deleted right after', async (_, method, path, body) => {
     await make('oauthClient'); // for a link to lead to
     const work = (id: string) => send(method, `/api/v1/identities/${id}${path}`, body);
     const remove = (id: string) => send('DELETE', `/api/v1/identities/${id}`);

@@ -103,7 +103,7 @@ test('the right code ends at the client, and is an audit row', async () => {
   expect(await eventsOf(ana.id)).toEqual(['auth.mfa_challenge_passed success']);
 });
 
-test.each([-2, -1, 0, 1, 2])('a code of %d steps from now', async (steps) => {
+test.each([-2, -1, 0, 1, 2])('a code of %d steps from now is accepted up to one step away', async (steps) => {
   const { page, browser, totp } = await newChallenge();
   provider.wait(60_000); // so that even two steps back is after the code that enrolled it
   const code = totpCode(totp.secret, new Date(provider.now().getTime() + steps * 30_000));
@@ -548,7 +548,7 @@ test('malformed requests are refused without a server error', async () => {
 
 test.each([
   ['a factor', true],
-  ['the enrollment of one', false],
+  ['the enrollment of a factor', false],
 ])('a page that asks for %s in an earlier session ends with that session', async (_, hasFactor) => {
   const environment = await provider.newEnvironment();
   const client = await environment.newClient();
@@ -570,7 +570,7 @@ test.each([
 
 test.each([
   ['without a cookie', null],
-  ['whose cookie is of no session', 'x'.repeat(43)],
+  ['whose cookie belongs to no session', 'x'.repeat(43)],
 ])('stepping up an earlier session starts none in a browser %s', async (_, browser) => {
   const environment = await provider.newEnvironment();
   const ana = await environment.newIdentity();

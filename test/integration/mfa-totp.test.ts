@@ -62,7 +62,7 @@ test.each([
   [1234567890, '005924'],
   [2000000000, '279037'],
   [20000000000, '353130'],
-])('at %d seconds the code of RFC 6238, appendix B, is right, and once', async (at, code) => {
+])('at %d seconds the code of RFC 6238, appendix B, is accepted, and only once', async (at, code) => {
   time = at;
   const { verify } = await newPerson([rfcSecret]);
   expect(await verify(code)).toBe(true);

@@ -459,7 +459,7 @@ const waysIn = [
   { amr: ['pwd'], acr: 'urn:gatehouse:aal1', secondFactorAt: new Date('2026-01-01T00:00:00Z') }, // by a trusted browser
 ];
 test.each(policies)(
-  'with MFA %s, whatever is allowed and enrolled, nobody is sent around in circles',
+  'with MFA %s, whatever is allowed and enrolled, no person is redirected in circles',
   async (mfaPolicy) => {
     const seen = new Set<string>();
     for (const mfaAllowedFactors of takes) {
@@ -642,8 +642,8 @@ test('one of two first factors that two browsers add at once is added; the other
 
 test.each([
   ['adds no factor', 'factors/totp'],
-  ['removes none', 'factors/:id'],
-  ['renames none', 'factors/:id/name'],
+  ['removes no factor', 'factors/:id'],
+  ['renames no factor', 'factors/:id/name'],
   ['makes no recovery codes', 'recovery-codes'],
   ['changes no password', 'password'],
 ])('a form whose session ends at the same moment %s, and leads through the sign-in to its page', async (_, form) => {

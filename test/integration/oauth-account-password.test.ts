@@ -110,7 +110,7 @@ test.each([
       'Choose another one.',
   ],
   [{ new_password: 'x'.repeat(129) }, 'This password is too long. Use at most 128 characters.'],
-])('%j is refused in words, and changes nothing', async (fields, said) => {
+])('%j is refused with its reason, and changes nothing', async (fields, said) => {
   const page = await openAccount(laptop, address(), ana);
   const refused = await change(laptop, page, fields);
   expect(refused.statusCode).toBe(400);

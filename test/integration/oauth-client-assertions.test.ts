@@ -177,10 +177,10 @@ test('keys behind a jwks_uri are fetched, cached, and fetched again for a new ke
 test.each([
   ['no key set', () => ({ served: { hello: 1 }, path: '/jwks' })],
   [
-    'keys that are none',
+    'malformed keys',
     () => ({ served: { keys: [{ kty: 'EC', crv: 'P-256', kid: 'k1', alg: 'ES256', x: '!', y: '?' }] }, path: '/jwks' }),
   ],
-  ['too much', () => ({ served: {}, path: '/big' })],
+  ['too many bytes', () => ({ served: {}, path: '/big' })],
   ['a redirect', () => ({ served: jwks, path: '/moved' })],
 ])('a jwks_uri with %s refuses the client', async (_name, situation) => {
   const { served: answer, path } = situation();
@@ -215,9 +215,9 @@ test('many simultaneous requests cause one call, and so do repetitions right aft
 });
 
 test.each([
-  ['nobody there', 'http://127.0.0.1:1/jwks'],
+  ['no server', 'http://127.0.0.1:1/jwks'],
   ['no answer', null],
-])('a jwks_uri with %s does not condemn the client, which may try again', async (_name, uri) => {
+])('a jwks_uri with %s is answered with 503, and the client may try again', async (_name, uri) => {
   served = 'nothing';
   const jwksUri = uri ?? `${base}/jwks?${uuidv4()}`;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
@@ -286,8 +286,8 @@ test('a client with known keys never waits for a site that has failed: it is fet
 
 test.each([
   ['is deleted', 'delete from oauth_clients where id = $1'],
-  ['has its keys elsewhere', `update oauth_clients set jwks_uri = jwks_uri || '/others' where id = $1`],
-])('a client that %s while its keys are fetched is not let in', async (_name, change) => {
+  ['moves its keys to another address', `update oauth_clients set jwks_uri = jwks_uri || '/others' where id = $1`],
+])('a client that %s while its keys are fetched is refused', async (_name, change) => {
   const jwksUri = `${base}/jwks?${uuidv4()}`;
   const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
   served = 'silence';

@@ -180,7 +180,7 @@ test('a person who became a member while their code was on its way signs in by i
 test.each([
   ['a member at the same moment signs in', true],
   ['an identity of the Account, but no member, at the same moment joins', false],
-])('who is made %s', async (_, isMember) => {
+])('a person who is made %s', async (_, isMember) => {
   const environment = await passwordless();
   const email = newAddress();
   const { browser, sent } = await asked(await environment.newClient(), email);

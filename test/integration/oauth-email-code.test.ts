@@ -269,9 +269,9 @@ test('a right code confirms the address, once, and a code for an address that ha
 
 test.each([
   ['a member', true],
-  ['somebody who joins by it', false],
+  ['a person who joins by it', false],
 ])(
-  'who confirms an address by a code, %s, is alone in it: no password, factor, session or trust of before stays good',
+  'a code that confirms the address of %s ends every earlier password, factor, session and trusted device',
   async (_, isMember) => {
     const place = await world.newEnvironment({
       emailOtpLoginEnabled: true,

@@ -140,7 +140,7 @@ describe('a confidential client', () => {
     expect(await chains()).toEqual([{ open: 1, family: 1 }]);
   });
 
-  test.each([300, 3600, 86_400])('keeps it if it lasts %d seconds unused', async (refreshTokenTtlSeconds) => {
+  test.each([300, 3600, 86_400])('keeps its token until it is %d seconds unused', async (refreshTokenTtlSeconds) => {
     const brief = await world.newEnvironment({ refreshTokenTtlSeconds });
     const service = await brief.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
     const { email } = await brief.newIdentity();

@@ -318,8 +318,8 @@ describe('another person than the session’s', () => {
 
   test.each([
     ['prompt=select_account', nothing, { prompt: 'select_account' }],
-    ['a press that the Environment wants', { ...nothing, ssoRequireConfirmation: true }, {}],
-    ['passkeys beside it', { ...nothing, passkeyLoginEnabled: true }, { prompt: 'select_account' }],
+    ['a click that the Environment requires', { ...nothing, ssoRequireConfirmation: true }, {}],
+    ['passkeys as another method', { ...nothing, passkeyLoginEnabled: true }, { prompt: 'select_account' }],
   ])('goes to the default provider, which lets them choose: %s', async (_, settings, more) => {
     const { environment, client, browser, bob } = await signedIn(settings);
     const choice = await browser.get(authorizeUrl(client, more));

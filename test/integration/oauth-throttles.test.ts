@@ -156,7 +156,7 @@ describe('what clients call has the general limits', () => {
   };
   const forged = { client_id: 'nobody', access_token: 'e30.e30.AA', token: 'x', grant_type: 'refresh_token' };
 
-  test.each(['token', 'revoke', 'introspect', 'userinfo'])('/oauth/%s for whoever proves nothing', async (name) => {
+  test.each(['token', 'revoke', 'introspect', 'userinfo'])('/oauth/%s without valid credentials', async (name) => {
     expect(await ask(4, `/oauth/${name}`, forged, newAddress())).toEqual([401, 401, 401, 429]);
   });
 
@@ -172,7 +172,7 @@ describe('what clients call has the general limits', () => {
   test.each([
     ['/oauth/token', { grant_type: 'refresh_token', refresh_token: 'x' }, 400],
     ['/oauth/revoke', { token: 'x' }, 200],
-  ])('%s of a public client by address: nobody uses up what is for others', async (url, fields, status) => {
+  ])('%s of a public client per address: no caller uses up the limit of others', async (url, fields, status) => {
     const [one, other] = [newAddress(), newAddress()];
     const sent = { ...fields, client_id: client.clientId } as Record<string, string>;
     expect(await ask(6, url, sent, one)).toEqual([...Array(5).fill(status), 429]);

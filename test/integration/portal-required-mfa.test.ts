@@ -79,7 +79,7 @@ describe('an account that requires a second factor', () => {
     ok(await keeper.call('PATCH', '', { name: 'Another name', require_mfa: true }));
   });
 
-  test.each([true, false])('nor by one while an Owner makes it %s', async (wanted) => {
+  test.each([true, false])('nor by such an administrator while an Owner sets it to %s', async (wanted) => {
     const { account, owner } = await requiring();
     const keeper = await newKeeper(account, owner);
     if (wanted) ok(await owner.call('PATCH', '', { require_mfa: false }));

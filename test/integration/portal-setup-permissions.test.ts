@@ -180,10 +180,10 @@ test.each([
   ['an action with a dot', { resources: [{ name: 'invoice', actions: ['read.all'] }], role_permissions: [] }],
   ['a resource of the service', { resources: [{ name: 'svc:thing', actions: ['do'] }], role_permissions: [] }],
   ['a role without an id', { resources: [], role_permissions: [{ permission_keys: [] }] }],
-  ['an id that is none', { resources: [], role_permissions: [{ role_id: 'x', permission_keys: [] }] }],
+  ['a malformed id', { resources: [], role_permissions: [{ role_id: 'x', permission_keys: [] }] }],
   ['an unknown field', { resources: [], role_permissions: [], more: 1 }],
   [
-    'too many',
+    'too many actions',
     {
       resources: [1, 2].map((n) => ({ name: `r${n}`, actions: Array.from({ length: 501 }, (_, i) => `a${i}`) })),
       role_permissions: [],

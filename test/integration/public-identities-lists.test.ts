@@ -89,10 +89,10 @@ test.each([
   ['the active ones', 'status=active', 'created_at', 'desc', ({ is_active }) => is_active],
   ['the inactive ones', 'status=inactive&order=asc', 'created_at', 'asc', ({ is_active }) => !is_active],
   ['by name', 'sort_by=first_name&order=asc', 'first_name', 'asc', () => true],
-  ['found', 'q=p1', 'created_at', 'desc', ({ email }) => email.startsWith('p1')],
-  ['found, by name', 'q=P1&sort_by=first_name', 'first_name', 'desc', ({ email }) => email.startsWith('p1')],
+  ['found by search', 'q=p1', 'created_at', 'desc', ({ email }) => email.startsWith('p1')],
+  ['found by search, by name', 'q=P1&sort_by=first_name', 'first_name', 'desc', ({ email }) => email.startsWith('p1')],
   [
-    'found and active',
+    'found by search and active',
     'q=p1&status=active',
     'created_at',
     'desc',

@@ -355,7 +355,7 @@ describe('reading', () => {
 
   test.each([
     ['the whole list', () => '/nodes?', 5],
-    ['what is filtered', () => '/nodes?status=active&', 4],
+    ['a filtered list', () => '/nodes?status=active&', 4],
     ['a subtree', () => `/nodes/${a.id}/subtree?`, 3],
   ])('page by page, in any order: %s', async (_, path, count) => {
     for (const sort of ['sort_by=created_at', 'sort_by=name', 'sort_by=slug']) {

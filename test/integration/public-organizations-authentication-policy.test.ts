@@ -97,7 +97,7 @@ test.each([
   [{ session_ttl_seconds: 299 }, 'session_ttl_seconds'],
   [{ session_ttl_seconds: 43_201 }, 'session_ttl_seconds'],
   [{ version: 1 }, 'version'],
-])('a policy is not %j', async (wrong, field) => {
+])('a policy with %j is refused', async (wrong, field) => {
   const answer = await key('PUT', path, { ...open, ...wrong }, 1);
   expect(outcomeOf(answer)).toBe('400 validation.failed');
   expect(answer.json().error.details[0].field).toBe(field);
@@ -106,7 +106,7 @@ test.each([
 test.each([
   ['require_sso', { ...open, require_sso: true }],
   ['sso alone', { ...open, allowed_methods: ['sso'] }],
-])('a policy may leave only a provider (%s) if one is active, and stays so without it', async (_, only) => {
+])('a policy may allow only a provider (%s) if one is active, and stays valid without it', async (_, only) => {
   const connection = `/organizations/${acme}/sso-connection`;
   const refusedFor = async () => {
     const answer = await key('PUT', path, only, 1);

@@ -243,7 +243,7 @@ describe('a member', () => {
     [{ identity_id: uuidv7(), role_ids: ['x'] }],
     [{ identity_id: uuidv7(), role_ids: null }],
     [{ identity_id: uuidv7(), roles: [] }],
-  ])('is not made of %j', async (body) => {
+  ])('is not created from %j', async (body) => {
     expect(outcomeOf(await key('POST', path, body))).toBe('400 validation.failed');
   });
 });

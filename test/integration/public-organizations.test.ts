@@ -103,7 +103,7 @@ describe('an organization', () => {
     [{ name: 'Acme', metadata: { text: 'x'.repeat(17 * 1024) } }],
     [{ name: 'Acme', node_type: 'unit' }],
     [{ name: 'Acme', parent_node_id: 'root' }],
-  ])('is not made of %j', async (body) => {
+  ])('is not created from %j', async (body) => {
     expect(outcomeOf(await key('POST', '/organizations', body))).toBe('400 validation.failed');
   });
 

@@ -62,10 +62,10 @@ describe('an API key that is disabled while a password is checked', () => {
     ]);
 
   test.each([
-    ['sets none', 'PUT', async (id: string) => [`/identities/${id}/password`, { password }] as const],
-    ['makes nobody', 'POST', async () => ['/identities', { email: email(), password }] as const],
+    ['sets no password', 'PUT', async (id: string) => [`/identities/${id}/password`, { password }] as const],
+    ['creates no identity', 'POST', async () => ['/identities', { email: email(), password }] as const],
     [
-      'makes none of many',
+      'creates none of many identities',
       'POST',
       async () => ['/identities/bulk', { identities: [{ email: email(), password }] }] as const,
     ],

@@ -138,7 +138,7 @@ test('a person returns while the connection is deleted: one comes after the othe
 test.each([
   ['has', 6],
   ['gets', 9],
-])('a person leaves for a connection that %s a key while it is deleted: they go, or nobody does', async (has, from) => {
+])('a sign-in at a connection that %s a key while it is deleted is sent on or refused', async (has, from) => {
   const came: string[] = [];
   for (let at = from; at <= 24 && came.at(-1) !== 'sent'; at++) {
     const there = await place();

@@ -435,7 +435,7 @@ describe('status', () => {
     ]);
   });
 
-  test.each(['disable', 'delete'])('%s signs out everybody signed in by it', async (verb) => {
+  test.each(['disable', 'delete'])('%s signs out everybody who signed in by it', async (verb) => {
     const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
     const path = `${inEnvironment}/sso-connections/${connection.id}`;
     await portal('POST', `${path}/activate`);
@@ -458,7 +458,7 @@ describe('status', () => {
     expect((await settings()).default_sso_connection_id).toBeNull();
   });
 
-  test.each(['disable', 'delete'])('%s signs out people whose session went on in another way since', async (verb) => {
+  test.each(['disable', 'delete'])('%s signs out people whose session continued by another method', async (verb) => {
     const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
     const path = `${inEnvironment}/sso-connections/${connection.id}`;
     await portal('POST', `${path}/activate`);

@@ -158,8 +158,8 @@ describe('refused, and all alike', () => {
     ['a text', 'credential'],
     ['a list', []],
     ['an empty object', {}],
-    ['numbers', { id: 1, rawId: 1, type: 'public-key', response: { clientDataJSON: 1 } }],
-    ['padding', { id: 'AA==', rawId: 'AA==', type: 'public-key', response: {} }],
+    ['numbers for texts', { id: 1, rawId: 1, type: 'public-key', response: { clientDataJSON: 1 } }],
+    ['ids with padding', { id: 'AA==', rawId: 'AA==', type: 'public-key', response: {} }],
     [
       'nonsense',
       {
@@ -169,7 +169,7 @@ describe('refused, and all alike', () => {
         response: { clientDataJSON: 'e30', authenticatorData: 'AAAA', signature: 'AAAA', userHandle: 'AAAA' },
       },
     ],
-    ['a novel', { id: 'A'.repeat(5000), rawId: 'A'.repeat(5000), type: 'public-key', response: {} }],
+    ['ids that are far too long', { id: 'A'.repeat(5000), rawId: 'A'.repeat(5000), type: 'public-key', response: {} }],
   ])('%s instead of an answer', async (_, sent) => {
     const { identity, authenticator } = await personWithPasskey();
     await refused({ identity, authenticator }, () => sent);

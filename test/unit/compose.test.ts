@@ -44,7 +44,7 @@ const { services, configs } = parse(filledIn, { merge: true }) as Compose;
 const service = (name: string) => services[name] as Service;
 const ours = { api: 'dist/src/api.js', worker: 'dist/src/worker.js', migrate: 'dist/src/migrate.js' } as const;
 
-test.each(Object.entries(ours))('%s starts with what is set for it, all of which are settings', (name, script) => {
+test.each(Object.entries(ours))('%s starts with the variables set for it, which are all settings', (name, script) => {
   const { environment = {}, command } = service(name);
   expect(command?.at(-1)).toBe(script);
   expect(Object.keys(environment).filter((setting) => !(setting in Settings.properties))).toEqual([]);

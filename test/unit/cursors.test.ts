@@ -9,7 +9,7 @@ test.each([
   [1_767_225_600.999999, '2026-01-01T00:00:00.999999Z'],
   [1_767_225_600.1, '2026-01-01T00:00:00.100000Z'],
   [8_589_934_591.999999, '2242-03-16T12:56:31.999999Z'],
-])('%d seconds are %s, in a cursor too', (placeAt, createdAt) => {
+])('%d seconds are read as %s, in a cursor too', (placeAt, createdAt) => {
   const place = { createdAt, id: placeId };
   expect(placeIn({ placeAt, placeId })).toEqual(place);
   expect(readCursor(writeCursor({ placeAt, placeId }))).toEqual(place);

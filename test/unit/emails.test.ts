@@ -26,7 +26,7 @@ const sample = <N extends Name>(name: N) => JSON.parse(read(name, 'sample.json')
 const verification = sample('registration-verification');
 
 describe.each(locales)('in %s', (locale) => {
-  test.each(names)('%s fills its sample in everywhere', async (name) => {
+  test.each(names)('%s fills in its sample values everywhere', async (name) => {
     const values: Sample = sample(name);
     const { subject, html, text } = await renderEmail(name, locale, values);
     for (const part of [subject, html, text]) expect(part).not.toMatch(/@@|<%|undefined|\[object/);
@@ -67,7 +67,7 @@ test.each([
   'password-changed',
   'account-creation-failed',
   'admin-security-notice',
-] as const)('%s has no button where nobody knows a page to sign in on', async (name) => {
+] as const)('%s has no button if no sign-in page is known', async (name) => {
   for (const locale of locales) {
     const { html, text } = await renderEmail(name, locale, { ...sample(name), link: null } as never);
     for (const part of [html, text]) expect(part).not.toMatch(/@@|<%|undefined|null|https?:\/\/(?!www\.w3\.org)/);
@@ -77,7 +77,7 @@ test.each([
 });
 
 test.each(['password-changed', 'admin-security-notice'] as const)(
-  '%s says in plain text, too, what its address is for: nothing else in it does',
+  '%s says also in plain text what its link is for, as nothing else in it does',
   async (name) => {
     const { link } = sample(name);
     expect((await renderEmail(name, 'en', sample(name))).text).toContain(`.\n\nSign in:\n\n${link}\n\nIf it was`);
@@ -119,7 +119,7 @@ test('a stranger cannot put a link, a new line or reversed text into a mail', as
 describe('under the brand of an Environment', () => {
   const brand = { name: 'Müller & <Söhne>', color: '#ffcc00', supportEmail: "o'hara+help@northwind.example" };
 
-  test.each(names)('%s shows whose it is, and nothing of ours', async (name) => {
+  test.each(names)('%s shows the brand of the Environment, and nothing of Gatehouse', async (name) => {
     const values = sample(name);
     const { subject, html, text } = await renderEmail(name, 'en', values, brand);
     expect(html).toContain('Müller &amp; &lt;Söhne&gt;');

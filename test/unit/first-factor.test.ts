@@ -11,7 +11,7 @@ test.each([
   [['swk', 'user', 'mfa'], 'passkey'],
   [['swk', 'user', 'mfa', 'otp'], 'passkey'],
   [[], 'other'],
-])('a session with amr %j began by the factor that came first', (amr, method) => {
+])('a session with amr %j began with %s, its first factor', (amr, method) => {
   expect(firstFactorOf(amr)).toBe(method);
 });
 

@@ -20,7 +20,7 @@ describe('PKCE', () => {
     [43, true],
     [128, true],
     [129, false],
-  ])('a verifier of %i characters: %s', (length, good) => expect(isVerifier('a'.repeat(length))).toBe(good));
+  ])('a verifier of %i characters is valid: %s', (length, good) => expect(isVerifier('a'.repeat(length))).toBe(good));
   test('only unreserved characters', () => expect(isVerifier(`${'a'.repeat(43)}+`)).toBe(false));
 });
 
@@ -50,7 +50,7 @@ describe('redirect URIs', () => {
     ['http://127.0.0.1:65536/cb', false],
     ['javascript:alert(1)//http://127.0.0.1/cb', false],
     ['http://127.0.0.1/cb/more', false],
-  ])('%s: %s', (uri, good) => expect(isRegistered(uri, registered)).toBe(good));
+  ])('%s is registered: %s', (uri, good) => expect(isRegistered(uri, registered)).toBe(good));
 
   test('a loopback address without a path may be registered too, and matches no longer one', () => {
     expect(isRegistered('http://127.0.0.1:5123', ['http://127.0.0.1'])).toBe(true);
@@ -202,23 +202,47 @@ describe('what a request requires', () => {
   });
   const minutesAgo = (minutes: number) => ({ authenticatedAt: new Date(now.getTime() - minutes * 60_000) });
   test.each([
-    ['any session', {}, minutesAgo(600), null, true],
-    ['of whom the hint names', {}, {}, 'ana', true],
-    ['of somebody else', {}, {}, 'ben', false],
-    ['a sign-in within the hour, where one was asked for', { login: true }, minutesAgo(59), null, true],
-    ['one of an hour ago', { login: true }, minutesAgo(60), null, false],
-    ['one of an hour ago, whatever age is taken', { login: true, maxAge: 7200 }, minutesAgo(60), null, false],
-    ['one that was new enough, and had to be read', { maxAge: 0 }, minutesAgo(59), null, true],
-    ['one that was not', { maxAge: 60 }, minutesAgo(60), null, false],
-    ['one within a long age', { maxAge: 7200 }, minutesAgo(119), null, true],
-    ['one past it', { maxAge: 7200 }, minutesAgo(120), null, false],
-    ['one that a provider found within it', { maxAge: 7200 }, byProvider(130), null, true],
-    ['one that it did not', { maxAge: 7200 }, byProvider(131), null, false],
-    ['one that it took for a new one', { login: true }, byProvider(59), null, true],
-    ['one that it had taken an hour before', { login: true }, byProvider(60), null, false],
-    ['one of which it does not say when', { login: true }, { authTime: new Date(0) }, null, true],
-    ['such a one for an age', { maxAge: 7200 }, { authTime: new Date(0) }, null, false],
-  ])('consent is asked for in %s', (_name, changes, of, hintedSubject, suits) => {
+    ['any session suits', {}, minutesAgo(600), null, true],
+    ['the session of the person whom the hint names suits', {}, {}, 'ana', true],
+    ['the session of another person does not suit', {}, {}, 'ben', false],
+    ['a sign-in within the hour suits prompt=login', { login: true }, minutesAgo(59), null, true],
+    ['a sign-in of an hour ago does not suit prompt=login', { login: true }, minutesAgo(60), null, false],
+    [
+      'a sign-in of an hour ago does not suit prompt=login with a max_age',
+      { login: true, maxAge: 7200 },
+      minutesAgo(60),
+      null,
+      false,
+    ],
+    ['a sign-in within the hour suits max_age=0', { maxAge: 0 }, minutesAgo(59), null, true],
+    ['a sign-in of an hour ago does not suit max_age=60', { maxAge: 60 }, minutesAgo(60), null, false],
+    ['a sign-in within a long max_age suits it', { maxAge: 7200 }, minutesAgo(119), null, true],
+    ['a sign-in past a long max_age does not suit it', { maxAge: 7200 }, minutesAgo(120), null, false],
+    [
+      'a sign-in 130 minutes ago at a provider suits a max_age of two hours',
+      { maxAge: 7200 },
+      byProvider(130),
+      null,
+      true,
+    ],
+    ['a sign-in 131 minutes ago at a provider does not suit it', { maxAge: 7200 }, byProvider(131), null, false],
+    ['a sign-in within the hour at a provider suits prompt=login', { login: true }, byProvider(59), null, true],
+    ['a sign-in an hour ago at a provider does not suit it', { login: true }, byProvider(60), null, false],
+    [
+      'a sign-in at a provider that sends no time suits prompt=login',
+      { login: true },
+      { authTime: new Date(0) },
+      null,
+      true,
+    ],
+    [
+      'a sign-in at a provider that sends no time does not suit max_age',
+      { maxAge: 7200 },
+      { authTime: new Date(0) },
+      null,
+      false,
+    ],
+  ])('at consent, %s', (_name, changes, of, hintedSubject, suits) => {
     expect(suitsConsent(request(changes), { session: { ...session, ...of }, hintedSubject, now })).toBe(suits);
   });
 
@@ -230,11 +254,21 @@ describe('what a request requires', () => {
     ['prompt login', { login: true }, {}, 'sign-in'],
     ['select_account', { selectAccount: true }, {}, 'select-account'],
     ['select_account, chosen', { selectAccount: true }, { chosen: true }, 'continue'],
-    ['a session, where it is always asked', {}, { asksAlways: true }, 'select-account'],
-    ['the same, chosen', {}, { asksAlways: true, chosen: true }, 'continue'],
-    ['the same, prompt none', { none: true }, { asksAlways: true }, 'interaction_required'],
-    ['no session, where it is always asked', {}, { asksAlways: true, session: null }, 'sign-in'],
-    ['the same, prompt none', { none: true }, { asksAlways: true, session: null }, 'login_required'],
+    ['a session, where the person always chooses', {}, { asksAlways: true }, 'select-account'],
+    ['a session, where the person always chooses, with a choice', {}, { asksAlways: true, chosen: true }, 'continue'],
+    [
+      'a session, where the person always chooses, prompt none',
+      { none: true },
+      { asksAlways: true },
+      'interaction_required',
+    ],
+    ['no session, where the person always chooses', {}, { asksAlways: true, session: null }, 'sign-in'],
+    [
+      'no session, where the person always chooses, prompt none',
+      { none: true },
+      { asksAlways: true, session: null },
+      'login_required',
+    ],
     ['a session younger than max_age', { maxAge: 61 }, {}, 'continue'],
     ['a session as old as max_age', { maxAge: 60 }, {}, 'sign-in'],
     ['max_age 0', { maxAge: 0 }, { session: { ...session, authenticatedAt: now } }, 'sign-in'],
@@ -292,7 +326,7 @@ test('discovery has what the specification lists', () => {
 });
 
 describe('addresses that may be called for a tenant', () => {
-  test.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111'])('%s', (address) =>
+  test.each(['93.184.216.34', '8.8.8.8', '2606:4700:4700::1111'])('%s is one', (address) =>
     expect(isCallable(address)).toBe(true),
   );
   test.each([

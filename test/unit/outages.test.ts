@@ -11,7 +11,7 @@ test.each([
   ...['57P01', '53300', '25006', 'ECONNREFUSED', '28P01', '28000', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID'],
   ...['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   ...['INVALID_PURPOSE', 'INVALID_CA', 'HOSTNAME_MISMATCH', 'CRL_HAS_EXPIRED', 'UNSPECIFIED'],
-])('%s: PostgreSQL cannot serve for now', (code) => expect(isOutage(coded(code))).toBe(true));
+])('%s means that PostgreSQL cannot serve for now', (code) => expect(isOutage(coded(code))).toBe(true));
 
 test.each(['3D000', '55000', '42501'])('%s on connecting is an outage, in a statement it is not', (code) => {
   expect(isOutage(Object.assign(coded(code), { severity: 'FATAL' }))).toBe(true);
@@ -25,13 +25,10 @@ test.each([
   ['3D000', '致命错误', 'InitPostgres', true],
   ['23505', 'FEHLER', '_bt_check_unique', false],
   ['42501', 'ОШИБКА', 'aclcheck_error', false],
-])(
-  '%s as a server of another language calls it, %s: whether it ends the connection',
-  (code, severity, routine, ends) => {
-    const error = Object.assign(new pg.DatabaseError('no', 0, 'error'), { code, severity, routine });
-    expect([isOutage(error), !isRefusal(error)]).toEqual([ends, ends]);
-  },
-);
+])('a localized error (%s %s from %s) ends the connection: %s', (code, severity, routine, ends) => {
+  const error = Object.assign(new pg.DatabaseError('no', 0, 'error'), { code, severity, routine });
+  expect([isOutage(error), !isRefusal(error)]).toEqual([ends, ends]);
+});
 
 test.each(['23505', '22P02', '42P01', 'ERR_INVALID_ARG_TYPE', ''])('%s is no outage', (code) =>
   expect(isOutage(coded(code))).toBe(false),

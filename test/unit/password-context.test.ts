@@ -40,7 +40,7 @@ test.each([
   'comfortable', // no word is as short as `com`
   '12345678', // another rule refuses this
   '🐈🐕🐎🐄🐖🐑🐐🐪',
-])('%j is not', (password) => {
+])('%j is not refused as words of its context', (password) => {
   expect(isOfContext(password, context)).toBe(false);
 });
 

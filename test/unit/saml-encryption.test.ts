@@ -257,28 +257,29 @@ describe('an encrypted assertion that is wrapped (XSW) is refused', () => {
   const evil = () => assertionXml(parts({ nameId: 'eve@acme.example', assertionId: '_evil' }));
   const signatureOf = (xml: string) => /<Signature .*<\/Signature>/s.exec(xml)?.[0] ?? '';
   const wrapped: Record<string, (honest: string) => string> = {
-    'two encrypted ones': (honest) => responseXml(parts(), toUs(honest) + toUs(honest)),
-    'another one in plain text before it': (honest) => responseXml(parts(), evil() + toUs(honest)),
-    'another one in plain text behind it': (honest) => responseXml(parts(), toUs(honest) + evil()),
-    'a signed one in plain text beside another encrypted': (honest) => responseXml(parts(), honest + toUs(evil())),
+    'two encrypted assertions': (honest) => responseXml(parts(), toUs(honest) + toUs(honest)),
+    'another assertion in plain text before it': (honest) => responseXml(parts(), evil() + toUs(honest)),
+    'another assertion in plain text after it': (honest) => responseXml(parts(), toUs(honest) + evil()),
+    'a signed assertion in plain text besides another encrypted': (honest) =>
+      responseXml(parts(), honest + toUs(evil())),
     'the signed one in Extensions, another encrypted in its place': (honest) =>
       responseXml(parts(), `<samlp:Extensions>${toUs(honest)}</samlp:Extensions>${toUs(evil())}`),
     'encrypted in Extensions alone': (honest) =>
       responseXml(parts(), `<samlp:Extensions>${toUs(honest)}</samlp:Extensions>`),
-    'another one in its EncryptedData': (honest) => responseXml(parts(), toUs(honest, { more: evil() })),
-    'the signature outside, about what is inside': (honest) =>
+    'another assertion in its EncryptedData': (honest) => responseXml(parts(), toUs(honest, { more: evil() })),
+    'the signature outside, of the content inside': (honest) =>
       responseXml(parts(), toUs(honest.replace(signatureOf(honest), ''))).replace(
         '</saml:Issuer>',
         `</saml:Issuer>${signatureOf(honest)}`,
       ),
-    'a signature inside about what is outside': (honest) => {
+    'a signature inside, of the content outside': (honest) => {
       const outside = wholly(responseXml(parts({ responseId: '_outside' }), toUs(honest)));
       return responseXml(
         parts({ responseId: '_outside' }),
         toUs(evil().replace('</saml:Issuer>', `</saml:Issuer>${signatureOf(outside)}`)),
       );
     },
-    'under an id that stands outside, too': () => answer({}, parts({ assertionId: '_twice', responseId: '_twice' })),
+    'under an id that is also used outside': () => answer({}, parts({ assertionId: '_twice', responseId: '_twice' })),
     'under the id of its own EncryptedData': () =>
       answer({}, parts({ assertionId: '_twice' })).replace('<xenc:EncryptedData ', '<xenc:EncryptedData Id="_twice" '),
   };

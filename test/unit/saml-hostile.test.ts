@@ -38,7 +38,7 @@ function pieces() {
 describe('a signature that is wrapped around something else (XSW) is refused', () => {
   const wrapped: Record<string, (piece: ReturnType<typeof pieces>) => string> = {
     'another assertion before the signed one': ({ evil, assertion }) => evil + assertion,
-    'another assertion behind the signed one': ({ evil, assertion }) => assertion + evil,
+    'another assertion after the signed one': ({ evil, assertion }) => assertion + evil,
     'the signed assertion inside of another': ({ evil, assertion, close }) => close(evil, assertion),
     'another assertion inside of the signed one': ({ evil, assertion, close }) => close(assertion, evil),
     'the signature in another assertion, beside the signed one': ({ evil, bare, signature, into }) =>
@@ -55,7 +55,7 @@ describe('a signature that is wrapped around something else (XSW) is refused', (
       evil.replace('_evil', honest.assertionId) + assertion,
     'another assertion, in a namespace of its own': ({ evil, assertion }) =>
       evil.replace('urn:oasis:names:tc:SAML:2.0:assertion', 'urn:x') + assertion,
-    'the signature at the response, about the assertion': ({ evil, signature }) => signature + evil,
+    'the signature in the response, of the assertion': ({ evil, signature }) => signature + evil,
   };
   test.each(Object.entries(wrapped))('%s', async (_, wrap) => {
     const xml = responseXml(parts(), wrap(pieces()));
@@ -110,7 +110,7 @@ describe('signed content without what it is checked by is refused', () => {
   const lacking: Record<string, [SsoRefusal, (assertion: string) => string]> = {
     'its version': ['malformed', without(' Version="2.0"')],
     'the time when it was issued': ['malformed', without(/ IssueInstant="[^"]*"/)],
-    'a person': ['subject_missing', without(/<saml:Subject>.*<\/saml:Subject>/)],
+    'a subject': ['subject_missing', without(/<saml:Subject>.*<\/saml:Subject>/)],
     conditions: ['audience_mismatch', without(/<saml:Conditions.*<\/saml:Conditions>/)],
     'an audience': ['audience_mismatch', without(/<saml:AudienceRestriction>.*<\/saml:AudienceRestriction>/)],
     'the name of an attribute': ['malformed', without(' Name="givenName"')],

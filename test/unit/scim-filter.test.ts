@@ -84,7 +84,7 @@ describe('what an index can find', () => {
     ['a eq "1" and b eq "longer"', 'b=longer'],
     ['a[b eq "1" and c co "x"] and d pr', 'a.b=1'],
     [Array.from({ length: 21 }, () => 'a eq "1"').join(' or '), null],
-  ])('%s', (filter, expected) => {
+  ])('%s is looked up by %s', (filter, expected) => {
     const found = lookUpsOf(parseFilter(filter), byEquality);
     expect(found?.map(({ by, value }) => `${by}=${value}`).join(' ') ?? null).toBe(expected);
   });

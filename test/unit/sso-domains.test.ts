@@ -46,7 +46,7 @@ test.each([
   'xn--a.com',
   'xn--a-.com',
   'acme.xn--0',
-])('%j is none', (text) => {
+])('%j is no domain', (text) => {
   expect(domainIn(text)).toBeNull();
   expect(() => claimableDomain(text)).toThrow(expect.objectContaining({ code: 'sso_domain.malformed' }));
 });

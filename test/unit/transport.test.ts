@@ -130,7 +130,7 @@ test.each([
   ['2001:db8::1', '2001:db8::1'],
   ['198.51.100.7:1, 203.0.113.9:2', '203.0.113.9'],
   ['203.0.113.9:50001, 10.0.0.4:1234', '203.0.113.9'],
-])('a proxy that says %s means %s', async (header, address) => {
+])('an X-Forwarded-For of %s from a proxy means the address %s', async (header, address) => {
   const { trustProxy } = loadConfig('api', { ...complete, TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' });
   expect((await answers(trustProxy, { 'x-forwarded-for': header })).ip).toBe(address);
 });

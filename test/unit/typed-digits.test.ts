@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { typedDigits } from '../../src/domain/typed-digits.js';
 
 test.each(['828033', '828 033', ' 828\u00a0033\n', '828-033', '828–033', '828.033', '８２８０３３'])(
-  'a code that was typed as %j is its digits',
+  'a code typed as %j is read as its digits',
   (typed) => {
     expect(typedDigits(typed)).toBe('828033');
   },

@@ -226,7 +226,7 @@ describe('an intent that an operator cancels', () => {
   test.each([
     ['announceIntent', 3_600_000],
     ['expireIntent', 1_500],
-  ] as const)('while %s does not get through', async (step, ttlMs) => {
+  ] as const)('is cancelled even while %s keeps failing', async (step, ttlMs) => {
     const before = (activities: Activities) => void activities[step].mockRejectedValue(outage());
     const { handle, activities, untilCalled } = await startIntent({ ttlMs, before });
     await untilCalled(step);

@@ -80,7 +80,7 @@ test('a cancelled erasure finishes its step and stops before the next one', asyn
 test.each([
   ['before its first step', null, []],
   ['in its second step', 'removeErasedMemberships', ['sessions']],
-] as const)('cancelled %s, it begins no other', async (_when, during, done) => {
+] as const)('an erasure cancelled %s begins no other step', async (_when, during, done) => {
   const { order, activities, start } = await startErasure();
   let finish = (_: StepOutcome) => {};
   if (during) {

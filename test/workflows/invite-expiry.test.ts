@@ -163,8 +163,8 @@ test('a resent invite lives longer, and is reminded of once more', async () => {
 test.each([
   ['nothing', undefined],
   ['a text', 'tomorrow'],
-  ['no times', { expiresAt: 'tomorrow', reminderAt: null }],
-  ['half of them', { expiresAt: at(0) }],
+  ['times that are no times', { expiresAt: 'tomorrow', reminderAt: null }],
+  ['only one of the times', { expiresAt: at(0) }],
 ])('a manual signal that says %s has no effect: the invite goes on, and ends with its row', async (_, said) => {
   const { handle, row, untilCalled } = await startReminded();
   await (said === undefined ? handle.signal('resent') : handle.signal('resent', said));

@@ -69,7 +69,7 @@ test('a moment that has passed by Temporal’s clock is awaited by the clock of 
 test.each([
   ['enrolled', 'enrolled'],
   ['policyChanged', 'reset'],
-] as const)('signalled `%s`, it looks at once', async (signal, status) => {
+] as const)('a process signalled `%s` checks the grace at once', async (signal, status) => {
   const { handle, activities } = await startGrace([() => running(hours(1)), () => ended(status)]);
   await looked(activities.advanceGrace, 1);
   expect(await handle.query('state')).toBe('running');
