@@ -116,7 +116,7 @@ describe('a worker that is asked to end', () => {
   test.each([
     ['once', false],
     ['twice', true],
-  ])('while a mail is on its way, %s: the mail is finished and noted, and goes out once', async (_, again) => {
+  ])('while it sends a mail, %s: it finishes and records the mail, which is sent once', async (_, again) => {
     const before = { ...smtp.counts };
     const person = await register(service);
     await until('the mail is on its way', () => smtp.counts.begun > before.begun);

@@ -102,7 +102,7 @@ describe.each(routes)('%s', (url) => {
 });
 
 test.each(['first_name', 'last_name', 'account_name', 'application_name'])(
-  'register refuses an odd %s',
+  'register refuses an invalid %s',
   async (field) => {
     for (const value of ['', '   ', 'a\u0000b', 'a\nb', 'x'.repeat(201), '\u0007']) {
       const answer = await auth.post('/register', { ...good['/register'], [field]: value });

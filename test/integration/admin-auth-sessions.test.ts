@@ -117,9 +117,9 @@ describe('refresh', () => {
 
   test.each([
     ['no cookie', {}],
-    ['an empty one', { cookie: 'admin_refresh=' }],
-    ['an unknown one', { cookie: `admin_refresh=${'A'.repeat(43)}` }],
-    ['one with odd characters', { cookie: 'admin_refresh=%00%ff; admin_session=1' }],
+    ['an empty cookie', { cookie: 'admin_refresh=' }],
+    ['an unknown cookie', { cookie: `admin_refresh=${'A'.repeat(43)}` }],
+    ['a cookie with odd characters', { cookie: 'admin_refresh=%00%ff; admin_session=1' }],
   ])('with %s is 401', async (_, headers) => {
     const answer = await auth.post('/refresh', undefined, headers);
     expect(answer.statusCode).toBe(401);

@@ -225,8 +225,8 @@ describe('a change that waited for others', () => {
   });
 
   test.each([
-    ['that began later than it', false],
-    ['when one that began later than both was over already', true],
+    ['that began later', false],
+    ['that began later, when a third that began last has already ended', true],
   ])('comes after one %s, where waiting, change and event are one statement', async (_when, isAnotherOver) => {
     const role = await made('/roles', { name: `Held ${isAnotherOver}`, permission_keys: [] });
     const from = await latest();

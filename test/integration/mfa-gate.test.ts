@@ -146,7 +146,7 @@ test.each<[string, Case, string]>([
   ['aal2, nothing enrolled: now', { policy: 'off', aal2: true }, enroll('now', 'totp', 'webauthn')],
   ['aal2, but no factor that reaches it is allowed', { policy: 'off', aal2: true, allowed: ['email_otp'] }, done],
   ['aal2, with a passkey', { policy: 'required', aal2: true, first: mut(passkey) }, done],
-  ['aal2, from a session that has it', { policy: 'required', aal2: true, first: mut(strongSession) }, done],
+  ['aal2, from a session with aal2', { policy: 'required', aal2: true, first: mut(strongSession) }, done],
   // Something enrolled
   ['off, an app enrolled', { policy: 'off', has: ['totp'] }, done],
   ['optional, an app enrolled', { policy: 'optional', has: ['totp'] }, challenge('totp', 'email_otp', 'recovery_code')],
@@ -176,11 +176,11 @@ test.each<[string, Case, string]>([
     { policy: 'required', has: ['totp'], first: mut(session) },
     challenge('totp', 'email_otp', 'recovery_code'),
   ],
-  ['a session with one', { policy: 'required', has: ['totp'], first: mut(strongSession) }, done],
+  ['a session with a second factor', { policy: 'required', has: ['totp'], first: mut(strongSession) }, done],
   // aal2
   ['aal2 although MFA is off', { policy: 'off', has: ['totp'], aal2: true }, challenge('totp', 'recovery_code')],
   [
-    'aal2 takes no mailed code',
+    'aal2 accepts no mailed code',
     { policy: 'optional', has: ['totp', 'email_otp'], aal2: true },
     challenge('totp', 'recovery_code'),
   ],
@@ -190,7 +190,7 @@ test.each<[string, Case, string]>([
     challenge('totp', 'recovery_code'),
   ],
   [
-    'aal2, only mail enrolled: it is proved before another is added',
+    'aal2, only mail enrolled: a mailed code is required before another factor is added',
     { policy: 'optional', has: ['email_otp'], recovery: false, aal2: true },
     challenge('email_otp'),
   ],
@@ -208,57 +208,57 @@ test.each<[string, Case, string]>([
     'done trusted',
   ],
   [
-    'trusted never makes aal2',
+    'trusted never reaches aal2',
     { policy: 'optional', has: ['totp'], trusted: true, aal2: true },
     challenge('totp', 'recovery_code'),
   ],
   [
-    'trusted, but that was switched off',
+    'trusted, but trust is switched off',
     { policy: 'required', has: ['totp'], trusted: true, trustedDays: 0 },
     challenge('totp', 'email_otp', 'recovery_code'),
   ],
   [
-    'trusted, its session is taken as with a factor',
+    'trusted, its session is accepted like one with a factor',
     { policy: 'required', has: ['totp'], trusted: true, first: mut(trustedSession) },
     done,
   ],
   [
-    'trusted, its session shows no factor before another is added',
+    'trusted, its session must prove a factor before another is added',
     { policy: 'optional', has: ['email_otp'], recovery: false, trusted: true, aal2: true, first: mut(trustedSession) },
     challenge('email_otp'),
   ],
   [
-    'trusted, the owner of the account is asked for all the same',
+    'trusted, the owner of the account is still asked for',
     { policy: 'optional', has: ['email_otp'], recovery: false, trusted: true, owner: true },
     challenge('email_otp'),
   ],
   [
-    'trusted, also by its session',
+    'trusted by its session, the owner of the account is still asked for',
     { policy: 'required', has: ['email_otp'], recovery: false, owner: true, first: mut(trustedSession) },
     challenge('email_otp'),
   ],
   [
-    'who has shown the code is the owner',
+    'as the owner, a session with a mailed code is enough',
     { policy: 'required', has: ['email_otp'], owner: true, first: mut(mailedSession) },
     done,
   ],
   [
-    'who has mailed codes alone shows one as the owner, also where nobody is asked for it',
+    'as the owner, a person with mailed codes alone proves one, even if MFA is off',
     { policy: 'off', has: ['email_otp'], recovery: false, owner: true, aal2: true },
     challenge('email_otp'),
   ],
   [
-    'and where nothing better could be enrolled',
+    'as the owner, a person with mailed codes alone proves one, even if nothing better is allowed',
     { policy: 'off', has: ['email_otp'], recovery: false, allowed: ['email_otp'], owner: true, aal2: true },
     challenge('email_otp'),
   ],
   [
-    'and is not made to enroll what nobody requires',
+    'as the owner, a person who proved a mailed code need not enroll what is not required',
     { policy: 'off', has: ['email_otp'], owner: true, aal2: true, proved: true, first: { amr: ['pwd', 'otp'] } },
     done,
   ],
   [
-    'unless it is required',
+    'as the owner, a person who proved a mailed code enrolls what is required',
     {
       policy: 'required',
       has: ['email_otp'],
@@ -277,35 +277,47 @@ test.each<[string, Case, string]>([
   ],
   // Factors that the Environment does not (or no longer) allow
   [
-    'a factor not allowed any more is proved before another is added',
+    'a factor that is not allowed any more is proved before another is added',
     { policy: 'required', has: ['totp'], recovery: false, allowed: ['webauthn'] },
     challenge('totp'),
   ],
   [
-    'and then one that is has to be enrolled',
+    'after that proof, an allowed factor has to be enrolled',
     { policy: 'required', has: ['totp'], recovery: false, allowed: ['webauthn'], proved: true },
     enroll('grace', 'webauthn'),
   ],
   // aal2 is preferred to aal1
   [
-    'who has a factor for what is preferred is asked for it, in a browser that is trusted too',
+    'aal2 preferred, with a factor for it: it is asked for, even in a trusted browser',
     { policy: 'off', has: ['totp', 'email_otp'], recovery: false, trusted: true, rather: true },
     challenge('totp'),
   ],
   [
-    'also who has come by another one',
+    'aal2 preferred, with a factor for it: it is asked for, even after another factor',
     { policy: 'optional', has: ['totp'], recovery: false, first: mut(mailedSession), rather: true },
     challenge('totp'),
   ],
-  ['who has none enrolls none', { policy: 'optional', rather: true }, done],
-  ['nor who has one that does not make it', { policy: 'off', has: ['email_otp'], rather: true }, done],
-  ['nor one that the Environment does not take', { policy: 'off', has: ['totp'], allowed: [], rather: true }, done],
+  ['aal2 preferred, without a factor: none is enrolled', { policy: 'optional', rather: true }, done],
   [
-    'unless it is required, for which there is the time as ever',
+    'aal2 preferred, with a factor that does not reach it: done',
+    { policy: 'off', has: ['email_otp'], rather: true },
+    done,
+  ],
+  [
+    'aal2 preferred, with a factor that is not allowed: done',
+    { policy: 'off', has: ['totp'], allowed: [], rather: true },
+    done,
+  ],
+  [
+    'aal2 preferred, MFA required: the usual time to enroll',
     { policy: 'required', rather: true },
     enroll('grace', 'totp', 'webauthn', 'email_otp'),
   ],
-  ['optional does not mind', { policy: 'optional', has: ['totp'], allowed: ['webauthn'] }, done],
+  [
+    'optional, a factor that is not allowed any more is not asked for',
+    { policy: 'optional', has: ['totp'], allowed: ['webauthn'] },
+    done,
+  ],
 ])('%s', async (_, given, expected) => {
   const { decision } = await decide(given);
   if (decision.step === 'done') {

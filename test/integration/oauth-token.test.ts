@@ -102,7 +102,7 @@ describe('client authentication', () => {
     expect([twice.statusCode, twice.json().error]).toEqual([400, 'invalid_request']);
   });
 
-  test.each(['token', 'revoke', 'introspect'])('an API key beside it is refused at /oauth/%s', async (endpoint) => {
+  test.each(['token', 'revoke', 'introspect'])('an API key besides it is refused at /oauth/%s', async (endpoint) => {
     const authorization = basicOf(basic.clientId, basic.secret as string);
     const answer = await world.app.inject({
       method: 'POST',

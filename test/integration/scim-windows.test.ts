@@ -105,7 +105,7 @@ const cases: { what: string; byHand: Window[]; held: string[] }[] = [
     ],
   },
 ];
-test.each(cases)('beside $what by hand, a group gives its role for the rest of the time', async ({ byHand, held }) => {
+test.each(cases)('besides $what by hand, a group gives its role for the rest of the time', async ({ byHand, held }) => {
   const user = await newUser(call);
   const { group, role } = await mappedGroup();
   for (const window of byHand) await giveByHand(user.id, role, window);

@@ -44,7 +44,7 @@ const explain = (changes: Partial<Found> = {}) => {
 describe('explaining', () => {
   test.each([
     ['removed this moment', { removedAt: now }, 'removed'],
-    ['removed by somebody whose clock is ahead', { removedAt: later(hour) }, 'removed'],
+    ['removed by a process whose clock is ahead', { removedAt: later(hour) }, 'removed'],
     ['of a role without the permission', { holdsPermission: false }, 'role_lacks_permission'],
     ['held at a node that is not above', { isOnPath: false }, 'assigned_elsewhere'],
     ['that begins now', { effectiveFrom: now }, 'granted'],
@@ -308,9 +308,9 @@ describe('rights', () => {
 
   test.each([
     ['a full key', key('full'), 'held', null],
-    ['a key with one of them', key('scoped', ['identity.manage']), 'held', null],
-    ['a key with others', key('scoped', ['role.view']), 'lacking', []],
-  ])('%s holds it everywhere or nowhere', async (_name, caller, at, reach) => {
+    ['a key with one of the asked permissions', key('scoped', ['identity.manage']), 'held', null],
+    ['a key with other permissions', key('scoped', ['role.view']), 'lacking', []],
+  ])('%s holds a permission everywhere or nowhere', async (_name, caller, at, reach) => {
     expect(await rights().holdsAt(scope, caller, asked, 'room')).toBe(at);
     expect(await rights().reach(scope, caller, asked)).toEqual(reach);
   });
@@ -337,7 +337,7 @@ describe('rights', () => {
     ['without limits', [role(null)], 'held', null],
     ['of the environment', [role({ environment_ids: ['env'] })], 'held', null],
     ['of the application', [role({ application_ids: ['app'] })], 'held', null],
-  ])('an administrator %s holds it everywhere, without a query', async (_name, roles, at, reach) => {
+  ])('an administrator %s holds a permission everywhere, without a query', async (_name, roles, at, reach) => {
     const { holdsAt, reach: reachOf, statements } = rights();
     expect(await holdsAt(scope, admin({ roles }), asked, 'room')).toBe(at);
     expect(await reachOf(scope, admin({ roles }), asked)).toEqual(reach);

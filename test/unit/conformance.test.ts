@@ -49,8 +49,8 @@ test.each([
   ['a documented refusal', { status: 404, body: error(404, 'nodes.node_not_found') }, []],
   ['a status that is not documented', { status: 409, body: error(409, 'version.conflict') }, ['409 version.conflict']],
   ['a code that is not documented', { status: 404, body: error(404, 'role.not_found') }, ['404 role.not_found']],
-  ['a property more', { status: 200, body: { data: { to: 'a', secret: 'b' } } }, ['"additionalProperty":"secret"']],
-  ['a property less', { status: 200, body: { data: {} } }, ['"missingProperty":"to"']],
+  ['a property too many', { status: 200, body: { data: { to: 'a', secret: 'b' } } }, ['"additionalProperty":"secret"']],
+  ['a missing property', { status: 200, body: { data: {} } }, ['"missingProperty":"to"']],
   ['a fault', { status: 500, body: error(500, 'nodes.node_not_found') }, ['answered 500']],
 ])('%s', async (_name, answer, complaints) => {
   const app = await newApp(answer);
@@ -65,9 +65,9 @@ const refusal = { error: 'invalid_request', error_description: 'the link is unkn
 
 test.each([
   ['a page', page, { status: 200, body: '<p>', type: 'text/html' }, []],
-  ['what a script gets in its place', page, { status: 200, body: link }, []],
+  ['what a script gets instead of a page', page, { status: 200, body: link }, []],
   ['a refusal in JSON', page, { status: 400, body: refusal }, []],
-  ['a property more', page, { status: 200, body: { ...link, secret: 'b' } }, ['"additionalProperty":"secret"']],
+  ['a property too many', page, { status: 200, body: { ...link, secret: 'b' } }, ['"additionalProperty":"secret"']],
   [
     'a page with a status that is not documented',
     page,
@@ -77,7 +77,7 @@ test.each([
   ['a type that is not documented', page, { status: 200, body: 'a', type: 'text/plain' }, ['as text/plain']],
   ['a refusal of OAuth', '/oauth/userinfo', { status: 401, body: refusal, challenge: 'Bearer' }, []],
   ['a challenge without a body (RFC 6750)', '/oauth/userinfo', { status: 401, challenge: 'Bearer' }, []],
-  ['one that names no scheme', '/oauth/userinfo', { status: 401, body: refusal }, ['without WWW-Authenticate']],
+  ['a challenge without its scheme', '/oauth/userinfo', { status: 401, body: refusal }, ['without WWW-Authenticate']],
   ['another answer without its body', '/oauth/userinfo', { status: 403 }, ['answered 403']],
 ])('of pages and OAuth: %s', async (_name, url, answer, complaints) => {
   const app = await newApp(answer);

@@ -18,8 +18,8 @@ test('depth is counted outside of strings, at any length', () => {
 
 test.each([
   ['brackets', `"${'['.repeat(300)}"`, false],
-  ['brackets behind an escaped quote', `"a\\"${'['.repeat(300)}"`, false],
-  ['brackets behind an escaped backslash and an escaped quote', `"\\\\\\"${'['.repeat(300)}"`, false],
+  ['brackets after an escaped quote', `"a\\"${'['.repeat(300)}"`, false],
+  ['brackets after an escaped backslash and an escaped quote', `"\\\\\\"${'['.repeat(300)}"`, false],
   ['a backslash at its end', `"a\\\\",${nested(101)}`, true],
   ['nothing', `"",${nested(101)}`, true],
   ['no end', `"${nested(101)}`, false],

@@ -534,7 +534,7 @@ describe('what was refused', () => {
     ['accept-invite', 'accept_invite.error.incomplete', ['first_name', 'last_name'], ['first_name']],
     ['account-password', 'account.password.error.wrong', ['current_password'], ['current_password']],
     ['account-password', 'account.password.error.too_short', ['new_password'], ['new_password']],
-  ] as const)('%s, %s: is the field that is marked, and where one goes on', (name, error, marked, focused) => {
+  ] as const)('on %s, %s marks its field, where the person continues', (name, error, marked, focused) => {
     const more = { asksNames: true, asksPassword: true, resendTicket: null };
     const html = render(name, { ...everyForm[name], ...more, error } as never);
     const fields = html.match(/<input (?!type)[^>]*>/g) ?? [];
@@ -555,7 +555,7 @@ describe('what was refused', () => {
     ['code-sent', { error: 'sign_in.error.captcha' }],
     ['mfa-challenge', { error: 'mfa_challenge.error.send_too_often', factor: 'email_otp', isSent: false }],
     ['mfa-enroll-email', { error: 'mfa_challenge.error.send_too_often', isSent: false }],
-  ] as const)('%s, %j: is said with the button where one goes on', (name, more) => {
+  ] as const)('on %s, %j is linked to the button where the person continues', (name, more) => {
     const html = render(name, { ...everyForm[name], isAgain: false, ...more } as never);
     const focused = html.match(/<[^>]* autofocus[^>]*>/g);
     expect(focused).toEqual([expect.stringMatching(/^<button .* aria-describedby="message"/)]);
@@ -846,7 +846,7 @@ describe('language', () => {
     [{ acceptLanguage: '*', default: 'de' }, 'de'],
     [{ uiLocales: 'den', default: 'xx' }, 'en'],
     [{ acceptLanguage: ';;;,,q=;de;q=x' }, 'en'],
-  ] as const)('%j gives %s', (wishes, expected) => {
+  ] as const)('%j results in %s', (wishes, expected) => {
     expect(chooseLocale(wishes)).toBe(expected);
   });
 });

@@ -163,9 +163,9 @@ test('a resent invite lives longer, and is reminded of once more', async () => {
 test.each([
   ['nothing', undefined],
   ['a text', 'tomorrow'],
-  ['times that are no times', { expiresAt: 'tomorrow', reminderAt: null }],
+  ['invalid times', { expiresAt: 'tomorrow', reminderAt: null }],
   ['only one of the times', { expiresAt: at(0) }],
-])('a manual signal that says %s has no effect: the invite goes on, and ends with its row', async (_, said) => {
+])('a manual signal with %s has no effect: the invite continues, and ends with its row', async (_, said) => {
   const { handle, row, untilCalled } = await startReminded();
   await (said === undefined ? handle.signal('resent') : handle.signal('resent', said));
   await untilCalled('remindOfInvite');
