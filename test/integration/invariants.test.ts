@@ -18,7 +18,7 @@ test.each([
   ['paths', 'update nodes set path = array[id] where id = $1'],
   ['versions of nodes', 'update nodes set version = 7 where id = $1'],
   ['events of organizations', 'delete from nodes where id = $1'],
-])('%s', async (rule, statement) => {
+])('the rule "%s" notices what breaks it', async (rule, statement) => {
   const id = await kinds.organization.make(place);
   const named = async () => (await broken(api.database.ownerUrl)).wrong.filter((what) => what.startsWith(`[${rule}]`));
   expect(await named()).toEqual([]);

@@ -35,7 +35,7 @@ const send = (url: string, type: string, payload: string) =>
 const constant = (body: string) =>
   body.replace(/[0-9a-f]{8}-[0-9a-f-]{27}|nonce="[^"]*"|value="[^"]*"|[\w-]{43,}/g, '');
 
-test.each(posts)('%s', async (url) => {
+test.each(posts)('%s answers JSON like a form, and other types with 415', async (url) => {
   for (const fields of [{}, parameters]) {
     const form = await send(url, 'application/x-www-form-urlencoded', new URLSearchParams(fields).toString());
     const json = await send(url, 'application/json', JSON.stringify(fields));

@@ -182,8 +182,8 @@ describe('a confidential client', () => {
 });
 
 describe.each([
-  ['rotating', () => spa],
-  ['sliding', () => server],
+  ['a rotating token', () => spa],
+  ['a sliding token', () => server],
 ])('%s', (_name, client) => {
   test('thirty unused days end a token, and ninety days end it however often it is used', async () => {
     const { refresh_token: unused } = await start(client());

@@ -265,7 +265,7 @@ describe('what cannot be', () => {
     ['oidc', { oidc_discovery_url: 'https://169.254.169.254/' }, ['oidc_discovery_url address']],
     ['oidc', { attribute_mapping: { password: 'x' } }, ['attribute_mapping.password unknown_field']],
     ['oidc', { attribute_mapping: { external_id: 'x' } }, ['attribute_mapping.external_id not_of_organization']],
-  ])('of %s: %j', async (type, wanted, faults) => {
+  ])('in a %s connection is reported by field: %j', async (type, wanted, faults) => {
     const organization = await newOrganization();
     const answer = await server('POST', `/organizations/${organization}/sso-connection`, {
       type,

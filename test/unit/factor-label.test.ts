@@ -7,7 +7,7 @@ test.each([
   ['a blank for each control character', 'My\tphone\u0000', 'My phone'],
   ['a hundred characters, and no blank at their end', `${'a'.repeat(99)} b`, 'a'.repeat(99)],
   ['characters outside the basic plane whole', '\u{1f511}'.repeat(101), '\u{1f511}'.repeat(100)],
-])("a factor's name is %s, whether it comes by a form or not", (_, typed, label) => {
+])("a factor's label is %s, whether a form sends it or not", (_, typed, label) => {
   expect(factorLabel(typed)).toBe(label);
   expect(labelIn({ form: new Map([['label', typed]]) as unknown as Parameters<typeof labelIn>[0]['form'] })).toBe(
     label,
