@@ -281,7 +281,7 @@ test('a test environment changes no factors of a person who is in production', a
   ).toEqual(refused);
 });
 
-describe('whoever has a factor', () => {
+describe('a person who has a factor', () => {
   const changes: [string, (as: Headers, id: string) => ReturnType<typeof api.post>][] = [
     ['adds no app', (as) => api.post('/mfa/totp/enroll', undefined, as)],
     ['adds no key', (as) => api.post('/mfa/webauthn/enroll/options', undefined, as)],
@@ -445,7 +445,7 @@ describe('whoever has a factor', () => {
   });
 });
 
-describe('what is under way', () => {
+describe('a change that is under way', () => {
   /** Has a request see the previous state, and wait until the other request has finished. */
   async function afterIt<T>(
     { place, ana }: { place: TestEnvironment; ana: { id: string } },

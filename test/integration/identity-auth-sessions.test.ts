@@ -25,7 +25,7 @@ async function signedIn() {
 const refreshed = (client: { clientId: string }, token: string) =>
   api.post('/refresh', { client_id: client.clientId, refresh_token: token });
 
-describe('who is signed in', () => {
+describe('a signed-in person', () => {
   test('reads their profile and where they are signed in', async () => {
     const { place, ana, access_token: token } = await signedIn();
     expect((await api.get('/me', bearer(token))).json().data).toEqual({

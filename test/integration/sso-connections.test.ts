@@ -239,7 +239,7 @@ test('everything but the type can be changed; a request for the present values i
   ]);
 });
 
-describe('what cannot be', () => {
+describe('an invalid setting', () => {
   test.each([
     ['saml', { saml_sso_url: 'http://idp.example/sso' }, []], // development
     ['saml', { saml_sso_url: 'ftp://idp.example/sso' }, ['saml_sso_url scheme']],

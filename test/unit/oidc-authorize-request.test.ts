@@ -53,7 +53,7 @@ describe('shown on a page, never redirected', () => {
     ['a URI given twice', { redirect_uri: ['https://app.example.com/cb', 'https://app.example.com/cb'] }],
     ['a state given twice', { state: ['a', 'b'] }],
     ['a nonce that is no text', { nonce: { a: 1 } }],
-    ['an unknown response mode', { response_mode: 'fragment' }],
+    ['an unknown response mode', { response_mode: 'web_message' }],
     ['fragment, which is not offered', { response_mode: 'fragment' }],
     ['no challenge', { code_challenge: undefined, code_challenge_method: undefined }],
     ['a method without a challenge', { code_challenge: undefined }],

@@ -24,7 +24,7 @@ const refusalOf = async (work: () => unknown): Promise<string | null> => {
   }
 };
 
-describe('what is registered of a client', () => {
+describe('the registration of a client', () => {
   const publicClient: ClientSettings = {
     name: 'App',
     clientType: 'public',
