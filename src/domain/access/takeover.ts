@@ -8,6 +8,7 @@ import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
 import { createEvaluation, type Evaluation } from './evaluate.js';
 import { notEnded } from './in-force.js';
+import { mapsGroup } from './mapped-groups.js';
 import type { Permission } from './permissions.js';
 
 const heldStatement = {
@@ -24,7 +25,7 @@ with held as (
   select m.role_id, m.node_id, m.environment_id from environment_memberships joined
     join scim_group_members gm on gm.environment_id = joined.environment_id and gm.identity_id = joined.identity_id
     join scim_groups g on g.id = gm.group_id
-    join scim_group_mappings m on m.directory_id = g.directory_id and (m.group_id = g.id or m.group_name_key = g.display_name_key)
+    join scim_group_mappings m on ${mapsGroup('m', 'g')}
   where joined.account_id = $1 and joined.identity_id = $3
 )
 select distinct p.key as permission, n.id as "nodeId", p.source = 'system' as "isSystem",

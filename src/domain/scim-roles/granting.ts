@@ -3,6 +3,7 @@ import { ScimAssignment } from '../../../entities/scim-assignment.js';
 import { partsOf } from '../../platform/parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { type PlacedAssignment, writeAssignments } from '../access/assigning.js';
+import { mapsGroup } from '../access/mapped-groups.js';
 import { removeAssignments } from '../access/removing.js';
 import type { Directory } from './directories.js';
 
@@ -40,8 +41,7 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     `select distinct gm.identity_id as "identityId", p.role_id as "roleId", p.node_id as "nodeId"
      from scim_group_members gm
        join scim_groups g on g.id = gm.group_id and g.directory_id = $3
-       join scim_group_mappings p on p.directory_id = g.directory_id
-         and (p.group_id = g.id or p.group_name_key = g.display_name_key)
+       join scim_group_mappings p on ${mapsGroup('p', 'g')}
      where gm.account_id = $1 and gm.environment_id = $2 and gm.identity_id = any($4)${
        organizationId === null
          ? ''
