@@ -7,7 +7,7 @@ import { systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/database/db.js';
 import { keepsItsSession } from './platform/database/kept-connections.js';
-import { hasNoSchema, pendingMigrations } from './platform/database/migrations.js';
+import { hasSchema, pendingMigrations } from './platform/database/migrations.js';
 import { changedCollation } from './platform/database/usable-database.js';
 import { StartError } from './platform/start-error.js';
 
@@ -21,7 +21,7 @@ type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
 export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBits }: OfDatabase): Promise<void> {
   await assertSessions(db);
   const pending = await pendingMigrations(db.source);
-  if (hasNoSchema(pending)) throw new StartError(await unseenSchema(db));
+  if (pending.length > 0 && !(await hasSchema(db.source))) throw new StartError(await unseenSchema(db));
   if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
   const [role] = await db.source.query<{ user: string; bound: boolean }[]>(roleText);
   if (!role?.bound) {

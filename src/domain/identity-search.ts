@@ -20,7 +20,7 @@ export function assertFew(members: number, most: number): void {
   );
 }
 
-/** SQL: the searched text of an Identity, as in the trigram index (migration 0088). */
+/** SQL: the searched text of an Identity, as in the trigram index (entities/migrations/first-release/identities.ts). */
 export const searchedText = (identity: string): string =>
   `gatehouse_identity_text(${identity}.first_name, ${identity}.last_name, ${identity}.email)`;
 

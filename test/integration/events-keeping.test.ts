@@ -1,14 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { migrations } from '../../entities/migrations/index.js';
 import { keepEvents } from '../../src/domain/housekeeping/events.js';
 import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
-import { migrate } from '../../src/platform/database/migrations.js';
-import { createDataSource } from '../../src/platform/database/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { allEnded, settle, writeEvents } from '../support/audit-events.js';
-import { asOwner, serviceUrl } from '../support/database.js';
+import { asOwner } from '../support/database.js';
 import { rowsOf } from '../support/rows.js';
-import { until } from '../support/until.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -181,64 +176,4 @@ test('a transaction that locks the table is not waited for, and the next run doe
     await keepEvents(api.database.db, 365);
     expect(await partitions()).toContain(last);
   }, api.database.ownerUrl);
-});
-
-test('events of the previous release stay where they are, and everything keeps working', async () => {
-  const name = `test_${randomBytes(6).toString('hex')}`;
-  const url = new URL(api.database.ownerUrl);
-  url.pathname = `/${name}`;
-  await asOwner((client) => client.query(`create database ${name}`));
-  try {
-    const before = createDataSource(url.href);
-    before.setOptions({
-      migrations: migrations.filter(({ name: of }) => Number(of.slice(-13)) < 1763700000050),
-      migrationsTableName: 'migrations',
-      migrationsTransactionMode: 'each',
-    });
-    await before.initialize();
-    await before.runMigrations();
-    const accountId = randomUUID();
-    await before.query(
-      `insert into events select uuidv7(), pg_current_xact_id()::text::bigint, $1::uuid, null, null, 'system', null, 'account.updated', 'account', $1::text, '{}',
-         'success', 'configuration', 'info', gen_random_uuid(), true, true, false, now() - i * interval '10 days' from generate_series(1, 40) i`,
-      [accountId],
-    );
-    await before.query('grant select, insert on events to gatehouse_service');
-    await before.destroy();
-
-    expect(await migrate(url.href, serviceUrl(url.href))).toEqual(
-      expect.arrayContaining(['PartitionedEvents1763700000050']),
-    );
-    await asOwner(async (client) => {
-      const of = `select count(*)::int as count, count(distinct tableoid)::int as tables from events where account_id = '${accountId}'`;
-      expect((await client.query(of)).rows).toEqual([{ count: 40, tables: 1 }]);
-      await client.query(`insert into events select * from events where false`);
-      // Events younger than a running transaction are not settled, and other tests on this server run some.
-      await until('they are counted', async () => {
-        await client.query('select gatehouse_settle_events()');
-        const { rows } = await client.query('select sum(value)::int as count from event_counts');
-        return rows[0].count === 40;
-      });
-      expect(
-        (
-          await client.query(
-            `select name, starts_at = '-infinity' as first from event_partitions order by ends_at limit 1`,
-          )
-        ).rows,
-      ).toEqual([{ name: 'events_history', first: true }]);
-      const { rows } = await client.query(
-        `select string_agg(indexdef, '\n') as text from pg_indexes where tablename = 'events_history'`,
-      );
-      expect(rows[0].text.split('\n')).toHaveLength(8); // the table's own, each once
-      expect((await client.query('select gatehouse_drop_events(90)')).rows).toEqual([{ gatehouse_drop_events: 0 }]);
-    }, url.href);
-    expect(await migrate(url.href, serviceUrl(url.href))).toEqual([]);
-    const source = createDataSource(url.href);
-    await source.initialize();
-    const { upQueries } = await source.driver.createSchemaBuilder().log();
-    await source.destroy();
-    expect(upQueries.map(({ query }) => query)).toEqual([]);
-  } finally {
-    await asOwner((client) => client.query(`drop database ${name} with (force)`));
-  }
 });

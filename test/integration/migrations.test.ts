@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
+import { firstOfFormer, lastOfFormer } from '../../entities/migrations/former.js';
 import { migrations } from '../../entities/migrations/index.js';
 import { checkDatabase, warnOfCollation } from '../../src/check-database.js';
 import { migrate } from '../../src/platform/database/migrations.js';
@@ -53,39 +53,34 @@ test('a migration that waits for a table lets later statements pass, and is done
   expect(tries.count).toBeGreaterThan(2);
 });
 
-test('old addresses are rewritten with A-labels, except one whose new form is taken by now', async () => {
-  const accountId = randomUUID();
-  const names = [
-    'ana@bücher.example',
-    'ben@bücher.example',
-    'ben@xn--bcher-kva.example',
-    'Cleo@Example.com',
-    'dan@bücher.example#x',
-  ];
-  await asOwner(async (db) => {
-    const account = `insert into accounts (id, name, slug, created_at, updated_at) values ($1, 'x', $2, now(), now())`;
-    await db.query(account, [accountId, `labels-${accountId}`]);
-    for (const email of names) {
-      await db.query(
-        `insert into identities (id, account_id, email, metadata, created_at, updated_at) values ($1, $2, $3, '{}', now(), now())`,
-        [uuidv7(), accountId, email],
-      );
-    }
-  }, database.ownerUrl);
-  const addressesAfter = async () => {
-    await asOwner(async (db) => {
-      await db.query("delete from migrations where name = 'AddressesInALabels1763700000141'");
-    }, database.ownerUrl);
-    await migrate(database.ownerUrl, database.url);
-    const rows = await rowsAsOwner(
-      database.ownerUrl,
-      'select email::text from identities where account_id = $1 order by id',
-      [accountId],
+describe('a database of a version before the first release', () => {
+  const firstRelease = 'FirstRelease1763700000155';
+  /** Leaves the names of former migrations instead of the first release's. */
+  const rename = (name: string) =>
+    rowsAsOwner(database.ownerUrl, 'update migrations set name = $1 where name in ($2, $3, $4) returning name', [
+      name,
+      firstRelease,
+      firstOfFormer,
+      lastOfFormer,
+    ]);
+
+  test('has the schema, and keeps its rows', async () => {
+    const insert = `insert into accounts (id, name, slug, created_at, updated_at) values (gen_random_uuid(), 'x', 'kept', now(), now())`;
+    await rowsAsOwner(database.ownerUrl, insert);
+    expect(await rename(lastOfFormer)).toHaveLength(1);
+    expect(await migrate(database.ownerUrl, database.url)).toEqual([firstRelease]);
+    expect(await rowsAsOwner(database.ownerUrl, `select name from accounts where slug = 'kept'`)).toHaveLength(1);
+    expect(await migrate(database.ownerUrl, database.url)).toEqual([]);
+    await rowsAsOwner(database.ownerUrl, 'delete from migrations where name = $1', [lastOfFormer]);
+  });
+
+  test('is refused if it lacks some of the former migrations, and left as it is', async () => {
+    await rename(firstOfFormer);
+    await expect(migrate(database.ownerUrl, database.url)).rejects.toThrow(
+      /^the schema is older than CanonicalRequests1763700000154, and .* npm run migrate of commit/,
     );
-    return rows.map(({ email }) => email);
-  };
-  const expected = ['ana@xn--bcher-kva.example', ...names.slice(1)];
-  expect([await addressesAfter(), await addressesAfter()]).toEqual([expected, expected]);
+    expect(await rename(firstRelease)).toHaveLength(1);
+  });
 });
 
 test('a concurrently built index waits for all present transactions, and is begun once', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { lastOfFormer } from '../../../entities/migrations/former.js';
 import { migrations } from '../../../entities/migrations/index.js';
 import { StartError } from '../start-error.js';
 import { createDataSource } from './open-db.js';
@@ -54,7 +55,8 @@ export async function migrate(
     if (changed) onWarning(changed);
     await takeTurn(lock);
     const before = await namesOf(source);
-    if (!all.some(({ name }) => before.includes(name))) await assertOwnDatabase(source, before);
+    if (![lastOfFormer, ...all.map(({ name }) => name)].some((name) => before.includes(name)))
+      await assertOwnDatabase(source, before);
     const until = Date.now() + patienceMs;
     for (; !(await isMigrated(source, lockTimeoutMs)); await sleep(lockTimeoutMs * (0.5 + Math.random()))) {
       if (Date.now() > until)
@@ -148,8 +150,8 @@ export async function pendingMigrations(source: DataSource): Promise<string[]> {
   return migrations.map(({ name }) => name).filter((name) => !names.has(name));
 }
 
-/** Whether all migrations are pending. */
-export const hasNoSchema = (pending: readonly string[]): boolean => pending.length === migrations.length;
+/** Whether any migration has run in the database, of this version or another one. */
+export const hasSchema = async (source: DataSource): Promise<boolean> => (await namesOf(source)).length > 0;
 
 /** Returns the names of the migrations that have run in the database, in order. */
 async function namesOf(source: DataSource): Promise<string[]> {

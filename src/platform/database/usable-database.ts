@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { firstOfFormer, lastOfFormer } from '../../../entities/migrations/former.js';
 import { StartError } from '../start-error.js';
 
 interface Found {
@@ -29,11 +30,16 @@ export async function assertUsable(source: DataSource): Promise<void> {
 }
 
 /**
- * Checks that the database has no tables of another application: a schema that is created among them cannot be taken
+ * Checks that the database is not of a version before the first release's schema, and has no tables of another
+ * application: a schema that is created among them cannot be taken
  * out again. An empty table of migrations remains from a run that ended before the first one; tables of extensions are
  * ignored.
  */
 export async function assertOwnDatabase(source: DataSource, before: string[]): Promise<void> {
+  if (before.includes(firstOfFormer))
+    throw new StartError(
+      `the schema is older than ${lastOfFormer}, and this version cannot bring it up to date: run npm run migrate of commit 7fbffec6 first, and then this one`,
+    );
   const [others] = await source.query<{ database: string; tables: string | null }[]>(
     `select current_database() as database, string_agg(relname, ', ' order by relname) as tables
     from (select relname from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')

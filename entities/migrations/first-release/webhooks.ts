@@ -1,0 +1,125 @@
+import { mayEnqueue, ofAccount, ofEnvironment, ofTheService } from './row-level-security.js';
+
+/** Webhook subscriptions, the queue of events, and the deliveries (docs/decisions/0028). */
+export const webhooks = `
+create table webhooks (
+  id uuid primary key,
+  account_id uuid not null constraint webhooks_account_fk references accounts (id) on delete cascade,
+  application_id uuid constraint webhooks_application_fk references applications (id) on delete cascade,
+  environment_id uuid constraint webhooks_environment_fk references environments (id) on delete cascade,
+  url text not null,
+  description text,
+  event_types text[] not null,
+  is_active boolean not null,
+  disabled_reason text,
+  secret text not null,
+  previous_secret text,
+  previous_secret_until timestamptz,
+  failing_since timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint webhooks_disabled_reason check (disabled_reason is null or (disabled_reason in ('gone', 'failing') and not is_active)),
+  constraint webhooks_previous_secret check ((previous_secret is null) = (previous_secret_until is null)),
+  constraint webhooks_scope check ((application_id is null) = (environment_id is null))
+);
+create index webhooks_account on webhooks (account_id, created_at, id);
+create index webhooks_application on webhooks (application_id);
+create index webhooks_by_age on webhooks (environment_id, created_at, id);
+${ofEnvironment('webhooks')}
+
+-- An event of an Environment asks for the Account's subscriptions, too.
+
+create table webhook_routes (
+  scope_id uuid not null,
+  event_type text not null,
+  webhook_id uuid not null constraint webhook_routes_webhook_fk references webhooks (id) on delete cascade,
+  account_id uuid not null,
+  primary key (scope_id, event_type, webhook_id)
+);
+create index webhook_routes_webhook on webhook_routes (webhook_id);
+${ofAccount('webhook_routes')}
+
+create table webhook_stops (
+  id uuid primary key,
+  account_id uuid not null constraint webhook_stops_account_fk references accounts (id) on delete cascade,
+  environment_id uuid constraint webhook_stops_environment_fk references environments (id) on delete cascade,
+  webhook_id uuid not null,
+  reason text not null,
+  stopped_at timestamptz not null,
+  constraint webhook_stops_reason check (reason in ('webhook_deleted', 'webhook_disabled', 'webhook_gone'))
+);
+create index webhook_stops_account on webhook_stops (account_id);
+create index webhook_stops_environment on webhook_stops (environment_id) where environment_id is not null;
+create index webhook_stops_webhook on webhook_stops (webhook_id, stopped_at);
+${ofEnvironment('webhook_stops')}
+
+create table webhook_deliveries (
+  id uuid primary key,
+  account_id uuid not null constraint webhook_deliveries_account_fk references accounts (id) on delete cascade,
+  environment_id uuid constraint webhook_deliveries_environment_fk references environments (id) on delete cascade,
+  webhook_id uuid not null,
+  event_id uuid not null,
+  event_type text not null,
+  body text not null,
+  status text not null,
+  ended_reason text,
+  attempt_count integer not null,
+  next_attempt_at timestamptz,
+  created_at timestamptz not null,
+  retried_at timestamptz,
+  settled_at timestamptz,
+  constraint webhook_deliveries_ended check ((status = 'pending') = (settled_at is null)),
+  constraint webhook_deliveries_status check (status in ('pending', 'succeeded', 'failed', 'cancelled'))
+);
+create index webhook_deliveries_account on webhook_deliveries (account_id, created_at, id);
+create index webhook_deliveries_by_age on webhook_deliveries (webhook_id, created_at, id);
+create index webhook_deliveries_environment on webhook_deliveries (environment_id) where environment_id is not null;
+-- Nearly all deliveries succeed: an Account's processes show the others first (docs/decisions/0085).
+create index webhook_deliveries_not_taken on webhook_deliveries (account_id, created_at, id) include (environment_id)
+  where status <> 'succeeded';
+create index webhook_deliveries_open on webhook_deliveries (id) where status = 'pending';
+create index webhook_deliveries_settled on webhook_deliveries (settled_at) where settled_at is not null;
+-- Covers the columns of the row-level security policy, so that rows are counted without being read.
+create index webhook_deliveries_unsuccessful on webhook_deliveries (webhook_id, status, created_at, id) include (account_id, environment_id)
+  where status <> 'succeeded';
+${ofEnvironment('webhook_deliveries')}
+
+create table webhook_attempts (
+  delivery_id uuid not null constraint webhook_attempts_delivery_fk references webhook_deliveries (id) on delete cascade,
+  number integer not null,
+  account_id uuid not null,
+  environment_id uuid,
+  started_at timestamptz not null,
+  duration_ms integer,
+  status_code integer,
+  error text,
+  response_excerpt text,
+  primary key (delivery_id, number)
+);
+${ofEnvironment('webhook_attempts')}
+
+create table webhook_queue (
+  id bigint generated by default as identity primary key,
+  event_id uuid not null,
+  event_created_at timestamptz not null
+);
+${mayEnqueue('webhook_queue')}
+${ofTheService('webhook_queue')}
+
+-- Queues an event that a subscription may want, and notifies if nothing was waiting: whoever takes what waits looks again by itself, and
+-- announcing each event would have all commits queue for one lock. Only the last hundred places are looked at: entries of
+-- processed events stay in the index for as long as any snapshot, such as a nightly dump's, could see them, and from the queue's
+-- beginning every event read past all of them. If only older events wait, this sends one notification too many.
+create function gatehouse_queue_webhooks(event uuid) returns timestamptz
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  moment timestamptz := clock_timestamp();
+begin
+  if (select id from webhook_queue where id > (select last_value from webhook_queue_id_seq) - 100 order by id limit 1) is null then
+    perform pg_notify('gatehouse_webhooks', '');
+  end if;
+  insert into webhook_queue (event_id, event_created_at) values (event, moment);
+  return moment;
+end $$;
+revoke execute on function gatehouse_queue_webhooks from public;
+`;
