@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type Provider from 'oidc-provider';
 
 /** A person at the provider, by the name that they sign in with, which is also their `sub`. */
@@ -103,6 +104,15 @@ export async function startOpenIdProvider({
     people,
     /** The logout tokens that it has sent to its client's back-channel logout, oldest first. */
     logoutTokens,
+    /** Returns a logout token without a `sid`: all of the person's sessions are over. */
+    signsOutEverywhere: (sub: string) =>
+      new SignJWT({ sub, jti: randomUUID(), events: { 'http://schemas.openid.net/event/backchannel-logout': {} } })
+        .setProtectedHeader({ alg: 'RS256', kid: 'key', typ: 'logout+jwt' })
+        .setIssuer(issuer)
+        .setAudience('gatehouse')
+        .setIssuedAt()
+        .setExpirationTime('2m')
+        .sign(privateKey),
     /** Returns an empty cookie jar of a browser at the provider. */
     newJar: () => new Map<string, string>(),
     stop: async () => {

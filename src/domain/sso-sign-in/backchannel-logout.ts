@@ -1,12 +1,12 @@
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/database/db.js';
+import { type Db, inTransaction } from '../../platform/database/db.js';
 import { endedAtProvider } from '../sessions/provider-standing.js';
 import { spend } from '../spent-tokens.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { endProviderSessions } from './provider-logout.js';
-import { assertNotReplayedIn } from './replay.js';
+import { acceptOnce } from './replay.js';
 import type { SsoRequests } from './requests.js';
 
 export interface BackchannelLogoutDeps {
@@ -26,7 +26,7 @@ const remembered = hours(1);
 export function createBackchannelLogout({ db, protocol, requests, now }: BackchannelLogoutDeps) {
   /**
    * Ends what began in the provider's session that is over. The token is used up in the same transaction, so that the
-   * provider can send it again if that fails.
+   * provider can send it again if that fails. If it failed only to hear so, the token has the same answer and no effect.
    * @returns false if there is no such connection
    * @throws SsoRefused
    */
@@ -41,7 +41,7 @@ export function createBackchannelLogout({ db, protocol, requests, now }: Backcha
     if (sessionId !== null)
       await spend(db, endedAtProvider(connection.id, hashSecret(sessionId)), after(now(), remembered));
     await db.transaction('system', async (tx) => {
-      await assertNotReplayedIn(tx, connection, once, 'message');
+      if (!(await acceptOnce({ statement: inTransaction(tx) }, connection, once))) return;
       const ended = { subject, sessionIndexes, ifUnknown: 'unnamed' } as const;
       await endProviderSessions(tx, connection, ended, { requests, now: now() });
     });

@@ -6,18 +6,29 @@ import { SsoRefused } from '../sso-protocols/assertion.js';
 
 type What = 'answer' | 'message';
 
-/**
- * Accepts a response, or another message, of a connection's provider once; its id is the provider's own.
- * @param until when it would be refused as expired
- * @throws SsoRefused replayed
- */
-export async function assertNotReplayed(
+/** A message of a connection's provider. */
+interface Message {
+  /** The provider's own. */
+  id: string;
+  /** When it would be refused as expired. */
+  until: Date;
+}
+
+/** Marks a message as accepted. False if it was accepted before. */
+export const acceptOnce = (
   db: Pick<Db, 'statement'>,
   { id: connectionId }: Pick<SsoConnection, 'id'>,
-  { id, until }: { id: string; until: Date },
+  { id, until }: Message,
+): Promise<boolean> => spend(db, `sso:${connectionId}:${id}`, until);
+
+/** Accepts a response, or another message, of a connection's provider once. @throws SsoRefused replayed */
+export async function assertNotReplayed(
+  db: Pick<Db, 'statement'>,
+  connection: Pick<SsoConnection, 'id'>,
+  message: Message,
   what: What = 'answer',
 ): Promise<void> {
-  if (await spend(db, `sso:${connectionId}:${id}`, until)) return;
+  if (await acceptOnce(db, connection, message)) return;
   throw new SsoRefused('replayed', `This ${what} has already been used`);
 }
 
@@ -25,6 +36,6 @@ export async function assertNotReplayed(
 export const assertNotReplayedIn = (
   tx: EntityManager,
   connection: Pick<SsoConnection, 'id'>,
-  message: { id: string; until: Date },
+  message: Message,
   what: What,
 ): Promise<void> => assertNotReplayed({ statement: inTransaction(tx) }, connection, message, what);

@@ -13,7 +13,7 @@ export interface LogoutToken {
   subject: string | null;
   /** `sid`; null: all sessions of the person. */
   sessionId: string | null;
-  /** The token works once; its id, and until when it could be replayed. */
+  /** The token works once; what makes it this one, and until when it could be sent again. */
   once: { id: string; until: Date };
 }
 
@@ -72,7 +72,8 @@ function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, no
   return {
     subject: sub ?? null,
     sessionId: (sid as string | undefined) ?? null,
-    once: { id: jti as string, until: new Date(until) },
+    // With whom it is about: should a provider use a `jti` twice, the second logout is not mistaken for the first one.
+    once: { id: JSON.stringify([jti, sub, sid]), until: new Date(until) },
   };
 }
 

@@ -102,7 +102,8 @@ export const ssoDocumentation: Documentation = {
       description:
         'OpenID Connect Back-Channel Logout 1.0, as relying party: ends the sessions that were started here in the ' +
         "provider's session that `sid` names, or, with only a `sub`, all that the person started through the connection. A " +
-        'token works once. Tokens for sessions that are unknown or have ended get the same response.',
+        'token works once; if it is sent again, it gets the same response and ends nothing more. So do tokens for sessions ' +
+        'that are unknown or have ended.',
       params: Type.Object({ connection_id: Type.String() }),
       consumes: ['application/x-www-form-urlencoded'],
       body: Type.Object({ logout_token: Type.String({ description: 'A signed JWT (§2.4)' }) }),
