@@ -13,7 +13,6 @@ import { recordEvent } from '../events/record.js';
 import { giveRoles, rolesInForce } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
-import { revokeVerification } from '../passwords/asserted-verification.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import { countPending, recordInvite } from './events.js';
@@ -80,14 +79,12 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   }
   await assertStays(tx, identity);
   if (isProved) return;
-  if (identity.emailVerifiedAt) await revokeVerification(tx, { accountId }, id);
   // The creator of this Identity has not proved the address. The person who proves it now sets the names, and earlier
   // passwords and sessions end: otherwise the creator would know the password of somebody who gets roles by an invite.
   await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });
   await recordOfIdentity(tx, scope, { identityId: id }, updated(identity, { firstName, lastName }));
   const owner = { ...scope, identityId: id, membershipId: null };
-  const hadPassword = identity.passwordHash !== null;
-  await settleProvedAddress(tx, owner, { hadPassword, passwordHash, method: 'invite', now });
+  await settleProvedAddress(tx, owner, { known: identity, passwordHash, method: 'invite', now });
 }
 
 /**

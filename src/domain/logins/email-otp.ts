@@ -13,7 +13,7 @@ import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { identityIdByAddress } from '../identity-by-address.js';
-import { settleProvedAddress } from '../passwords/new-password.js';
+import { type ProvedAddress, settleProvedAddress } from '../passwords/new-password.js';
 import { countUse, givingBack } from '../rate-limits.js';
 import { addMembership, countSignUp, createIdentity, recordCapped } from '../sign-ups/sign-up.js';
 import { addressTyped, isMailAddress } from './address.js';
@@ -129,14 +129,14 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
    * a transaction of the Account.
    */
   async function confirmAddress(tx: EntityManager, scope: EnvironmentScope, identityId: string, email: string) {
-    const [unconfirmed] = await tx.query<{ hadPassword: boolean }[]>(
-      `select password_hash is not null as "hadPassword" from identities
+    const [known] = await tx.query<ProvedAddress['known'][]>(
+      `select password_hash as "passwordHash", email_verified_at as "emailVerifiedAt" from identities
 where account_id = $1 and id = $2 and email = $3::citext and email_verified_at is null for update`,
       [scope.accountId, identityId, email],
     );
-    if (!unconfirmed) return;
+    if (!known) return;
     const owner = { ...scope, identityId, membershipId: null };
-    const proved = { ...unconfirmed, passwordHash: null, method: 'email_otp', now: now() };
+    const proved = { known, passwordHash: null, method: 'email_otp', now: now() };
     await actAs({ type: 'identity', id: identityId }, () => settleProvedAddress(tx, owner, proved));
   }
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { Identity } from '../../../entities/identity.js';
+import type { Identity } from '../../../entities/identity.js';
 
 export interface Arriving {
   accountId: string;
@@ -30,9 +30,3 @@ export async function isVerificationOnlyAsserted(
   );
   return arrivesInProduction.length > 0;
 }
-
-/**
- * Marks the address as unverified. In the caller's transaction, which has locked the Identity and decides whose it is.
- */
-export const revokeVerification = (tx: EntityManager, { accountId }: Pick<Arriving, 'accountId'>, id: string) =>
-  tx.update(Identity, { accountId, id }, { emailVerifiedAt: null, verifiedByWord: false });

@@ -163,27 +163,30 @@ export async function settleNewPassword(
   await queueEmail(tx, { ...mail, cause, accountId, environmentId }, now);
 }
 
-/** The proof of somebody who owns an address that nobody had confirmed. */
+/** The proof of somebody who owns an address that nobody had confirmed, or that was only asserted. */
 export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'provenFor' | 'by' | 'now'> {
-  /** Whether the Identity had a password. */
-  hadPassword: boolean;
+  /** The Identity as it was. */
+  known: Pick<Identity, 'passwordHash' | 'emailVerifiedAt'>;
 }
 
 /**
- * Makes the person who has proved an unconfirmed address the owner of the Identity: a person who created it, or had the
+ * Makes the person who has proved such an address the owner of the Identity: a person who created it, or had the
  * address before, then knows no password of it, has no second factor of it and is in no session. In the caller's
  * transaction, as for `settleNewPassword`.
  */
 export async function settleProvedAddress(
   tx: EntityManager,
   owner: PasswordOwner,
-  { hadPassword, ...proved }: ProvedAddress,
+  { known, ...proved }: ProvedAddress,
 ): Promise<void> {
   const { passwordHash, method, now } = proved;
-  if (hadPassword || passwordHash !== null) return settleNewPassword(tx, owner, { ...proved, provesEmail: true });
   const { accountId, identityId } = owner;
-  const shown = { emailVerifiedAt: now, verifiedByWord: false, updatedAt: now };
-  await tx.update(Identity, { accountId, id: identityId }, shown);
+  const change = (fields: Partial<Identity>) => tx.update(Identity, { accountId, id: identityId }, fields);
+  // What was asserted counts for nothing: the proof is news, and ends what others could sign in with.
+  if (known.emailVerifiedAt) await change({ emailVerifiedAt: null, verifiedByWord: false });
+  if (known.passwordHash !== null || passwordHash !== null)
+    return settleNewPassword(tx, owner, { ...proved, provesEmail: true });
+  await change({ emailVerifiedAt: now, verifiedByWord: false, updatedAt: now });
   const events = [{ action: 'identity.email_verified' as const, metadata: { method } }];
   await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, events);
   await endAccessOfBefore(tx, owner, proved);

@@ -13,8 +13,8 @@ import { addKnown } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
 import { addNewcomer } from '../identities/newcomers.js';
 import { identityByAddress } from '../identity-by-address.js';
-import { isVerificationOnlyAsserted, revokeVerification } from '../passwords/asserted-verification.js';
-import { settleProvedAddress } from '../passwords/new-password.js';
+import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
+import { type ProvedAddress, settleProvedAddress } from '../passwords/new-password.js';
 import { ownerOf } from './addresses.js';
 import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
@@ -77,9 +77,7 @@ async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity,
   // Checked before they become a member: from then on they are in production.
   const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null });
   await addKnown(tx, scope, wanted);
-  if (!isOnlySaid) return;
-  await revokeVerification(tx, scope, id);
-  await proveByOwner(tx, directory, held, wanted.createdAt);
+  if (isOnlySaid) await proveByOwner(tx, directory, held, wanted.createdAt);
 }
 
 /**
@@ -89,13 +87,12 @@ async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity,
 export async function proveByOwner(
   tx: EntityManager,
   { scope, organizationId }: Directory,
-  { id: identityId, passwordHash }: Pick<Identity, 'id' | 'passwordHash'>,
+  { id: identityId, ...known }: Pick<Identity, 'id'> & ProvedAddress['known'],
   now: Date,
 ): Promise<void> {
   const owner = { ...scope, identityId, membershipId: null };
   const by = currentContext().actor;
-  const hadPassword = passwordHash !== null;
-  const proved = { hadPassword, passwordHash: null, method: 'scim', provenFor: { organizationId }, by, now };
+  const proved = { known, passwordHash: null, method: 'scim', provenFor: { organizationId }, by, now };
   await settleProvedAddress(tx, owner, proved);
 }
 

@@ -217,5 +217,5 @@ async function move(
   const isNews = isVouchedFor && emailVerifiedAt === null;
   const verified = isVouchedFor && !isNews && { emailVerified: true, isVouchedFor };
   await changeIdentity(tx, scope, row.id, { ...wanted, ...verified }, at);
-  if (isNews) await proveByOwner(tx, directory, { id: row.id, passwordHash }, at);
+  if (isNews) await proveByOwner(tx, directory, { id: row.id, passwordHash, emailVerifiedAt }, at);
 }

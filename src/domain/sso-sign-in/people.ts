@@ -11,7 +11,7 @@ import { placeAssignments, writeAssignments } from '../access/assigning.js';
 import { isInProduction } from '../access/production-people.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
-import { isVerificationOnlyAsserted, revokeVerification } from '../passwords/asserted-verification.js';
+import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
@@ -93,9 +93,7 @@ async function proveAddress(tx: EntityManager, id: string, { identity }: Welcome
   // As for the profile: a test Environment's provider removes nothing by which a person signs in to production.
   if (await isInProduction(dbWithin(tx), scope, id)) return;
   const owner = { ...scope, identityId: id, membershipId: null };
-  const hadPassword = identity.passwordHash !== null;
-  if (identity.emailVerifiedAt) await revokeVerification(tx, scope, id);
-  await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'sso', now });
+  await settleProvedAddress(tx, owner, { known: identity, passwordHash: null, method: 'sso', now });
 }
 
 async function settleMemberships(tx: EntityManager, identityId: string, recognized: Welcome, admitting: Admitting) {
