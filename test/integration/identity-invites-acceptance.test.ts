@@ -262,6 +262,21 @@ describe('accepting proves the address of a person who is only claimed to have i
     expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
   });
 
+  test('also of one whose password another caller has set after the invite', async () => {
+    const caller = await newIdentityCaller(api, account);
+    await query('update identities set verified_by_word = false where id = $1', [caller.id]); // they have proved it
+    const { data } = (await key('POST', '/organizations', { name: 'Board' })).json();
+    const made = await inviteTo(key, `/organizations/${data.id}/invitations`, { email: caller.email });
+    expect(await info(made.token)).toMatchObject({ asks_password: false });
+    api.clock.advance(1000);
+    const set = { password: said.password };
+    expect(outcomeOf(await key('PUT', `/identities/${caller.id}/password`, set))).toBe('200');
+    expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
+    expect(outcomeOf(await accept(made.token))).toBe('200');
+    expect(await signInTo(api, await newClient(), caller.email, said.password)).toBe('401');
+    expect(await signInTo(api, await newClient(), caller.email, password)).toBe('200');
+  });
+
   test('but not of one who is in production already', async () => {
     const email = newAddress();
     const there = await inProduction();

@@ -31,10 +31,10 @@ export async function setPassword(
   const by = currentContext().actor;
   await settleNewPassword(tx, owner, { passwordHash, method: 'administrator', provesEmail: false, by, now: at });
   // The person who chose it can sign in as them from now on, and add a passkey, so the address's verification counts as
-  // asserted again (docs/decisions/0077).
+  // asserted again, and at this time: an invite may have been sent before (docs/decisions/0077).
   const isOwn = by.type === 'identity' && by.id === id;
   if (identity.emailVerifiedAt && !isOwn)
-    await tx.update(Identity, { accountId: scope.accountId, id }, { verifiedByWord: true });
+    await tx.update(Identity, { accountId: scope.accountId, id }, { emailVerifiedAt: at, verifiedByWord: true });
 }
 
 /**
