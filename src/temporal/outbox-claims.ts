@@ -58,17 +58,30 @@ const inTurn = (of: Lane): Statement => {
   };
 };
 const accountsInALook = 1_000;
+
+// What is younger than now, or waits for longer than any message does (`pauseAfter`), was written before PostgreSQL's
+// clock was set back.
+const recall = (of: Lane): Statement => ({
+  name: `outbox_recall_${of}`,
+  text: `update outbox set due_at = clock_timestamp() where id = any (array(
+    select id from outbox where ${outboxLanes[of]} and due_at > clock_timestamp()
+      and greatest(created_at, due_at - interval '5 minutes') > clock_timestamp() for update skip locked))`,
+});
+/** Milliseconds between two recalls, which read all messages that wait for later. */
+const recallEveryMs = 60_000;
+
 /**
  * Claims the messages of a lane that are started next. While everything due fits into a batch, the oldest come first;
  * as soon as there is more, Accounts take turns, so that one's ten thousand deliveries do not delay another's first.
  * @param size of a batch
  */
 export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) {
-  const statements = { oldest: oldest(of), inTurn: inTurn(of) };
+  const statements = { oldest: oldest(of), inTurn: inTurn(of), recall: recall(of) };
   /** The Account that had the last turn; null while the oldest come first. */
   let after: string | null = null;
   /** Whether this round, from the first Account on, has claimed anything. */
   let isOfUse = false;
+  let recalledAt = Number.NEGATIVE_INFINITY;
 
   async function nextInTurn(from: string): Promise<{ messages: Message[]; more: boolean }> {
     const turns = await db.statement<Turn>(statements.inTurn, [size, from]);
@@ -82,6 +95,12 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
     return { messages, more: after !== null };
   }
 
+  async function recallNowAndThen(): Promise<void> {
+    if (performance.now() - recalledAt < recallEveryMs) return;
+    recalledAt = performance.now();
+    await db.statement(statements.recall, []);
+  }
+
   return {
     /** @returns the batch, leased, and whether more may wait */
     async next(): Promise<{ messages: Message[]; more: boolean }> {
@@ -89,6 +108,7 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
       const messages = await db.statement<Message>(statements.oldest, [size]);
       const more = messages.length === size;
       if (more) after = nilUuid;
+      else await recallNowAndThen();
       return { messages, more };
     },
   };

@@ -79,7 +79,7 @@ test('an Account behind a thousand others that wait for later has its turn, too'
   await rowsAsOwner(
     database.ownerUrl,
     `insert into outbox (id, process, input, account_id, created_at, due_at, attempts)
-     select gen_random_uuid(), 'webhookDelivery', '{}', id::uuid, now(), now() + interval '1 hour', 1 from unnest($1::text[]) as id`,
+     select gen_random_uuid(), 'webhookDelivery', '{}', id::uuid, now(), now() + interval '5 minutes', 1 from unnest($1::text[]) as id`,
     [accounts.slice(1, -1)],
   );
   await wait(first, 400);
@@ -93,6 +93,21 @@ test('an Account behind a thousand others that wait for later has its turn, too'
   }
   expect(batches.flat()).toHaveLength(403);
   expect(batches.findIndex((batch) => batch.includes(last))).toBeLessThan(4);
+});
+
+test('what waits when PostgreSQL’s clock is set back is claimed at the look after the next; what waits for later is not', async () => {
+  const [made, leased, later] = ids(3) as [string, string, string];
+  await rowsAsOwner(
+    database.ownerUrl,
+    `insert into outbox (id, process, input, account_id, created_at, due_at, attempts)
+     select gen_random_uuid(), 'webhookDelivery', jsonb_build_object('accountId', id), id::uuid, now() + made, now() + due, 1
+     from (values ($1, interval '1 minute', interval '1 minute'), ($2, '-1 minute', '1 hour'), ($3, '-1 minute', '4 minutes'))
+       as waiting (id, made, due)`,
+    [made, leased, later],
+  );
+  const claims = newClaims();
+  expect((await claims.next()).messages).toEqual([]);
+  expect(new Set((await claims.next()).messages.map(of))).toEqual(new Set([made, leased]));
 });
 
 test('a turn reads a few rows of each Account, however many it has', async () => {
