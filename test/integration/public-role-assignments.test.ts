@@ -333,6 +333,29 @@ test('a caller needs the permission to assign at the node, and all that the role
   expect(codeOf(unknown)).toBe('role.not_found');
 });
 
+test('an assignment of a person whom the caller does not know is not found, alone and in bulk', async () => {
+  const [mine, theirs] = await Promise.all(
+    ['Mine', 'Theirs'].map(async (name) => (await call('POST', '/organizations', 201, { name })).json().data.id),
+  );
+  const manager = await newIdentityCaller(api, account, [{ role: 'Organization manager', nodeId: mine }]);
+  const assigned = async (id: string) => {
+    const wanted = { role_id: roleId, node_id: theirs };
+    const { data } = (await call('POST', `/identities/${id}/role-assignments`, 201, wanted)).json();
+    return { path: `/identities/${id}/role-assignments/${data.assignment_id}`, id: data.assignment_id as string };
+  };
+  const [member, free] = [await newIdentity(), await newIdentity()];
+  await call('POST', `/organizations/${theirs}/members`, 201, { identity_id: member });
+  const [unknown, known] = [await assigned(member), await assigned(free)];
+  expect(codeOf(await call('DELETE', unknown.path, 404, undefined, manager.headers))).toBe('identity.not_found');
+  expect(codeOf(await call('DELETE', known.path, 403, undefined, manager.headers))).toBe('permission.required');
+  const assignment_ids = [unknown.id, known.id];
+  const { items } = (await call('DELETE', '/role-assignments', 200, { assignment_ids }, manager.headers)).json();
+  expect(items.map(({ error }: { error: { code: string } }) => error.code)).toEqual([
+    'role_assignments.not_found',
+    'permission.required',
+  ]);
+});
+
 test('a caller who holds a role for a time cannot prolong it by assigning it to themselves', async () => {
   const node = await newNode();
   const below = await newNode(node);

@@ -176,7 +176,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * Removes assignments, each independently.
-     * @param identityId limits the removal to one Identity
+     * @param identityId limits the removal to one Identity, who was found to be known to the caller
      * @returns for each, in order, the code of its refusal, or null
      */
     async removeAll(
@@ -187,9 +187,9 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     ): Promise<(ErrorCode | null)[]> {
       const reach = await rights.reach(scope, caller, assigning);
       const part = rights.partOf(scope, caller, viewing);
-      return db.transaction(scope, async (tx) => {
-        const rows = await tx.query<{ id: string; isReached: boolean; isSeen: boolean }[]>(
-          `select a.id, ($3::uuid[] is null or n.path && $3) and (not $5::boolean or ${isActive('n.path')}) as "isReached",
+      const rows = await db.transaction(scope, async (tx) => {
+        const rows = await tx.query<{ id: string; identityId: string; isReached: boolean; isSeen: boolean }[]>(
+          `select a.id, a.identity_id as "identityId", ($3::uuid[] is null or n.path && $3) and (not $5::boolean or ${isActive('n.path')}) as "isReached",
              $6::uuid[] is null or n.path && $6 as "isSeen"
            from role_assignments a join nodes n on n.id = a.node_id
            where a.environment_id = $1 and a.id = any($2) and a.removed_at is null
@@ -200,12 +200,16 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         );
         const reached = rows.filter(({ isReached }) => isReached).map(({ id }) => id);
         await removeAssignments(tx, scope, reached, now());
-        const found = new Map(rows.map((row) => [row.id, row]));
-        return ids.map((id) => {
-          const row = found.get(id);
-          if (row?.isReached) return null;
-          return row?.isSeen ? forbiddenCodes[caller.type] : 'role_assignments.not_found';
-        });
+        return rows;
+      });
+      const refused = rows.filter(({ isReached, isSeen }) => !isReached && isSeen);
+      const holders = identityId === undefined ? [...new Set(refused.map((row) => row.identityId))] : [];
+      const unknown = holders.length > 0 ? await giving.strangers(scope, caller, assigning, holders) : new Set();
+      const forbidden = new Set(refused.filter((row) => !unknown.has(row.identityId)).map(({ id }) => id));
+      const removed = new Set(rows.filter(({ isReached }) => isReached).map(({ id }) => id));
+      return ids.map((id) => {
+        if (removed.has(id)) return null;
+        return forbidden.has(id) ? forbiddenCodes[caller.type] : 'role_assignments.not_found';
       });
     },
   };
