@@ -76,6 +76,19 @@ test('no organization is left without a method that it allows, and another Envir
   }
 });
 
+test('a change that disables several methods is told each that is missed, and by whom', async () => {
+  expect(await change({ email_otp_login_enabled: true })).toEqual(['200']);
+  const { id } = await newOrganization(call, 'Acme');
+  const alone = { ...open, allowed_methods: ['email_otp'] };
+  expect(outcomeOf(await call('PUT', policyOf(id), alone, 1))).toBe('200');
+  expect(await change({ password_login_enabled: false, email_otp_login_enabled: false })).toEqual([
+    '400 validation.failed',
+    'password_login_enabled no_way_in',
+    'email_otp_login_enabled no_way_in',
+    'email_otp_login_enabled only_way_of_organization',
+  ]);
+});
+
 test('a policy that the Environment has narrowed since can be sent back with another field changed', async () => {
   const { id } = await newOrganization(call, 'Acme');
   const narrow = { ...open, session_ttl_seconds: 3_600 };
