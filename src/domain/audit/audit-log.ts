@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/database/db.js';
+import { tenantOf } from '../../platform/scope.js';
 import { afterCursor, type CursorPlace, placeIn } from '../cursors.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -38,7 +39,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
   const named = (accountId: string, rows: AuditRow[]) => nameThePeople(db, accountId, rows);
 
   const read = (place: AuditPlace, filters: AuditFilters, snapshot: string, after?: AuditRow): Promise<AuditRow[]> =>
-    db.transaction(scopeOf(place), (tx) =>
+    db.transaction(tenantOf(place), (tx) =>
       readAuditRows(asking(tx), place, filters, {
         order: 'asc',
         take: rowsPerBatch,
@@ -65,7 +66,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
   return {
     /** Returns one page, in order of time. The total is exact, and a late page costs as much as the first. */
     async list(place: AuditPlace, filters: AuditFilters, page: AuditPage): Promise<Page<AuditRow>> {
-      const scope = scopeOf(place);
+      const scope = tenantOf(place);
       const found = await (isPlannedOnce(place, filters)
         ? readPage((text, values) => db.statementIn(scope, statementOf(text), values), place, filters, page)
         : db.transaction(scope, (tx) => readPage(asking(tx), place, filters, page)));
@@ -78,7 +79,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
      * @throws DomainError audit.row_not_found
      */
     async view(place: AuditPlace, id: string): Promise<AuditDetail> {
-      const { row, correlated, acted } = await db.transaction(scopeOf(place), async (tx) => {
+      const { row, correlated, acted } = await db.transaction(tenantOf(place), async (tx) => {
         const [row] = await readAuditRows(
           asking(tx),
           place,
@@ -115,7 +116,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
         return now?.snapshot as string;
       };
       return broadReads(async () => {
-        const snapshot = await db.transaction(scopeOf(place), begin);
+        const snapshot = await db.transaction(tenantOf(place), begin);
         return batches(place, filters, snapshot, await read(place, filters, snapshot));
       }, place.accountId);
     },
@@ -200,6 +201,3 @@ const asking =
   (tx: EntityManager): Ask =>
   (text, values) =>
     tx.query(text, values);
-
-const scopeOf = ({ accountId, environmentId }: AuditPlace) =>
-  environmentId === undefined ? { accountId } : { accountId, environmentId };

@@ -1,5 +1,6 @@
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { tenantOf } from '../../platform/scope.js';
 import { activeWebhook } from '../webhooks/find.js';
 import { webhookDeliveryInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
@@ -12,8 +13,6 @@ const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => 
   accountId,
   environmentId,
 });
-
-const scopeOf = ({ accountId, environmentId }: ProcessRow) => ({ accountId, ...(environmentId && { environmentId }) });
 
 /**
  * Takes the lock of the subscription first, as everybody does who sends a delivery again or switches the subscription
@@ -66,7 +65,7 @@ from webhook_deliveries d where account_id = $1`,
   cancel: (tx, { id, accountId }, now) => cancelPending(tx, { accountId, id }, 'cancelled_by_operator', now()),
   lockFirst: (tx, id) => tx.query(lockedWebhookOf, [id]),
   async retry(tx, row, now) {
-    await activeWebhook(tx, scopeOf(row), row.subjectId);
+    await activeWebhook(tx, tenantOf(row), row.subjectId);
     await attemptNow(tx, deliveryIn(row), now());
   },
 };

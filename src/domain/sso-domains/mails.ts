@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Event } from '../../../entities/event.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
+import { tenantOf } from '../../platform/scope.js';
 import { greetingOf } from '../emails/greeting.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
@@ -25,7 +26,7 @@ export async function lapseEmail(
     subjectId: eventId,
     cause: `sso-domain/${id}/lapsed/${eventId}`,
   } as const;
-  await queueEmail(tx, { ...mail, accountId, ...(environmentId && { environmentId }) }, now);
+  await queueEmail(tx, { ...mail, ...tenantOf({ accountId, environmentId }) }, now);
 }
 
 /** The content of the mail. Null if the claim has been deleted, is verified again, or has failed. */

@@ -5,7 +5,7 @@ import { after, type Clock } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, inTransaction, type RunsStatement } from '../../platform/database/db.js';
-import type { AccountScope } from '../../platform/scope.js';
+import { tenantOf } from '../../platform/scope.js';
 import { isEndedAtProvider } from '../sessions/provider-standing.js';
 import { connectionToBeginAt } from '../sso-connections/find.js';
 import type { NamedProvider } from '../sso-connections/provider.js';
@@ -175,7 +175,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     async begin(request: NewSsoRequest): Promise<boolean> {
       const row = rowOf(request);
       const { samlEntityId, oidcDiscoveryUrl } = request.connection;
-      const begun = await db.statementIn(scopeOf(request.connection), insertStatement, [
+      const begun = await db.statementIn(tenantOf(request.connection), insertStatement, [
         row.id,
         row.accountId,
         row.environmentId,
@@ -294,6 +294,3 @@ function lastingNameIn(outcome: SsoOutcome): Buffer | null {
 export type SsoRequests = ReturnType<typeof createSsoRequests>;
 
 type FoundRow = Omit<AnsweredSsoRequest, 'outcome'> & { browserHash: Buffer };
-
-const scopeOf = ({ accountId, environmentId }: { accountId: string; environmentId: string | null }): AccountScope =>
-  environmentId === null ? { accountId } : { accountId, environmentId };
