@@ -1,6 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { Session } from './session.js';
 
 /** An authorization code (RFC 6749 §4.1.2). After its use it is kept, so that a second use revokes what it issued. */
@@ -10,12 +8,9 @@ import { Session } from './session.js';
 @Index('authorization_codes_client', ['oauthClientId'])
 export class AuthorizationCode {
   @PrimaryColumn('bytea') codeHash!: Buffer;
-  @ForeignKey(() => Account, { name: 'authorization_codes_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'authorization_codes_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  environmentId!: string;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid') environmentId!: string;
   /** No foreign key: deleting a client does not wait for the deletion of all that it has issued (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;

@@ -1,6 +1,4 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 
 export type EmailedCodePurpose = 'login' | 'mfa' | 'mfa_enrollment';
@@ -9,18 +7,14 @@ export type EmailedCodePurpose = 'login' | 'mfa' | 'mfa_enrollment';
 @Entity('emailed_codes')
 @Index('emailed_codes_identity', ['identityId'])
 @Index('emailed_codes_flow', ['flowHash', 'purpose'])
-@Index('emailed_codes_account', ['accountId'])
 @Index('emailed_codes_environment', ['environmentId'])
 @Index('emailed_codes_expiry', ['expiresAt'])
 @Check('emailed_codes_purpose', `purpose in ('login', 'mfa', 'mfa_enrollment')`)
 export class EmailedCode {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'emailed_codes_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'emailed_codes_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  environmentId!: string;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid') environmentId!: string;
   /** Null for an unknown address: the row exists so that both cases cost the same work. */
   @ForeignKey(() => Identity, { name: 'emailed_codes_identity_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })

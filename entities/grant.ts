@@ -1,6 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { Session } from './session.js';
 
@@ -12,12 +10,9 @@ import { Session } from './session.js';
 @Index('grants_expiry', ['expiresAt'])
 export class Grant {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'grants_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'grants_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  environmentId!: string;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid') environmentId!: string;
   /** No foreign key: deleting a client does not wait for the deletion of all that it has issued (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;

@@ -1,6 +1,4 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { SsoConnection } from './sso-connection.js';
 
@@ -11,8 +9,6 @@ export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'sso' | '
 @Entity('pending_sign_ins')
 @Index('pending_sign_ins_token', ['tokenHash'], { unique: true })
 @Index('pending_sign_ins_identity', ['identityId'])
-@Index('pending_sign_ins_account', ['accountId'])
-@Index('pending_sign_ins_environment', ['environmentId'])
 @Index('pending_sign_ins_client', ['oauthClientId'])
 @Index('pending_sign_ins_expiry', ['expiresAt'])
 @Index('pending_sign_ins_sso_connection', ['ssoConnectionId'], { where: 'sso_connection_id is not null' })
@@ -21,12 +17,9 @@ export type FirstFactorMethod = 'password' | 'email_otp' | 'passkey' | 'sso' | '
 @Check('pending_sign_ins_method', `method in ('password', 'email_otp', 'passkey', 'sso', 'session')`)
 export class PendingSignIn {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'pending_sign_ins_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'pending_sign_ins_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  environmentId!: string;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid') environmentId!: string;
   /** No foreign key: deleting a client does not wait for the deletion of all that it has issued (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;

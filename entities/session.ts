@@ -1,6 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { SsoConnection } from './sso-connection.js';
 
@@ -13,12 +11,9 @@ import { SsoConnection } from './sso-connection.js';
 @Index('sessions_former_sso_connections', ['environmentId'], { where: 'former_sso_connection_ids is not null' })
 export class Session {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'sessions_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'sessions_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  environmentId!: string;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid') environmentId!: string;
   @ForeignKey(() => Identity, { name: 'sessions_identity_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   identityId!: string;

@@ -1,25 +1,19 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { SsoConnection } from './sso-connection.js';
 
 /** A redirect of a person to their identity provider. Only one answer to it is accepted. */
 @Entity('sso_requests')
 @Index('sso_requests_state', ['stateHash'], { unique: true })
 @Index('sso_requests_connection', ['connectionId'])
-@Index('sso_requests_account', ['accountId'])
 @Index('sso_requests_environment', ['environmentId'])
 @Index('sso_requests_expiry', ['expiresAt'])
 @Check('sso_requests_purpose', `purpose in ('identity', 'admin', 'test')`)
 export class SsoRequest {
   /** Also the AuthnRequest's `ID`, after an underscore (SAML 2.0 Core §3.2.1). */
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'sso_requests_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'sso_requests_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid', { nullable: true })
-  environmentId!: string | null;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid', { nullable: true }) environmentId!: string | null;
   @ForeignKey(() => SsoConnection, { name: 'sso_requests_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   connectionId!: string;

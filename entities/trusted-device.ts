@@ -1,22 +1,16 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
-import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 
 /** A browser in which an Identity needs no second factor for a while (contract §2, `trusted_device`). */
 @Entity('trusted_devices')
 @Index('trusted_devices_device', ['deviceHash', 'environmentId', 'identityId'], { unique: true })
 @Index('trusted_devices_identity', ['identityId', 'environmentId'])
-@Index('trusted_devices_account', ['accountId'])
 @Index('trusted_devices_expiry', ['expiresAt'])
 export class TrustedDevice {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'trusted_devices_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
-  @ForeignKey(() => Environment, { name: 'trusted_devices_environment_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  environmentId!: string;
+  /** No foreign key, nor for the Environment: what a sign-in writes locks neither of them (docs/decisions/0112). */
+  @Column('uuid') accountId!: string;
+  @Column('uuid') environmentId!: string;
   @ForeignKey(() => Identity, { name: 'trusted_devices_identity_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   identityId!: string;

@@ -1,4 +1,5 @@
 import { FirstRelease1763700000155 } from './1763700000155-first-release.js';
+import { KeysOfSignIns1763700000160 } from './1763700000160-keys-of-sign-ins.js';
 
 /** Every migration, oldest first. Listed by hand, so that the compiler sees a migration that nobody added. */
-export const migrations = [FirstRelease1763700000155];
+export const migrations = [FirstRelease1763700000155, KeysOfSignIns1763700000160];

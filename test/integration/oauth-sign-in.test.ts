@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify } from 'jose';
+import { rowsAsOwner } from '../support/database.js';
 import {
   codeFor,
   newProvider,
@@ -80,4 +81,18 @@ test('a person signs in on the page and the client gets verifiable tokens, useri
   expect(refreshed.id_token).toBeDefined();
   expect(refreshed.refresh_token).not.toBe(tokens.refresh_token);
   expect((await userinfo(world.app, refreshed.access_token)).statusCode).toBe(200);
+});
+
+test('people who sign in at once do not lock the same rows, those of their environment and account', async () => {
+  const lockers = () =>
+    rowsAsOwner(
+      world.database.ownerUrl,
+      'select xmax::text from environments where id = $1 union all select xmax::text from accounts where id = $2',
+      [environment.environmentId, environment.accountId],
+    );
+  const ana = await environment.newIdentity();
+  const before = await lockers();
+  const answer = await redeem(world.app, client, await codeFor(world.browser(), client, ana.email));
+  expect(answer.statusCode).toBe(200);
+  expect(await lockers()).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import { createDataSource } from '../../src/platform/database/open-db.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -52,4 +52,21 @@ test('the service cannot change or delete events', async () => {
   for (const text of ['update events set action = action', 'delete from events', 'truncate events']) {
     await expect(database.db.transaction('system', (tx) => tx.query(text))).rejects.toThrow(/permission denied/);
   }
+});
+
+/** Foreign keys without an index: their tables have few rows, whatever the number of people. */
+const ofSmallTables = [
+  ...['administrator_invites_invited_by_fk', 'api_keys_account_fk', 'api_keys_application_fk', 'counters_account_fk'],
+  ...['counter_stripes_account_fk', 'environment_settings_account_fk', 'membership_roles_account_fk'],
+  ...['oauth_clients_account_fk', 'oauth_clients_application_fk', 'user_application_states_account_fk'],
+];
+
+test('no deletion of a row has PostgreSQL read a whole table of others for a foreign key', async () => {
+  const without = await rowsAsOwner<{ conname: string }>(
+    database.ownerUrl,
+    `select conname from pg_constraint c where contype = 'f' and not exists (
+       select from pg_index i where i.indrelid = c.conrelid and i.indkey[0] = any (c.conkey)
+         and (i.indpred is null or pg_get_expr(i.indpred, i.indrelid) like '% IS NOT NULL)'))`,
+  );
+  expect(without.map(({ conname }) => conname).sort()).toEqual([...ofSmallTables].sort());
 });

@@ -6,7 +6,7 @@ import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js'
 import { identityInviteInput } from '../identity-invites/process.js';
 import { startAllLater } from '../outbox.js';
 import { ssoDomainInput } from '../sso-domains/process.js';
-import { removePeople } from './people.js';
+import { removeFormerMembersSessions, removePeople } from './people.js';
 
 /** Deletes some of what is in an Environment, in the caller's transaction. @returns whether there may be more */
 export type Part = (tx: EntityManager, removal: EnvironmentRemoval, batchSize: number) => Promise<boolean>;
@@ -53,6 +53,7 @@ export const parts: readonly Part[] = [
   ),
   rowsOf('webhook_deliveries'),
   (tx, removal, batchSize) => removePeople(tx, removal, Math.ceil(batchSize / 5)),
+  removeFormerMembersSessions,
   rowsOf('role_assignments'),
   rowsOf('identity_links'),
   rowsOf('emailed_codes'),

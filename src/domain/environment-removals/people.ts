@@ -74,3 +74,23 @@ async function deleteSessions(tx: EntityManager, environmentId: string, ids: str
   );
   return sessions === most;
 }
+
+/**
+ * Deletes sessions of people who are no members any more. They are looked for person by person, since `sessions` has
+ * neither an index on the Environment nor a foreign key (docs/decisions/0112).
+ * @returns whether there may be more
+ */
+export async function removeFormerMembersSessions(
+  tx: EntityManager,
+  { accountId, environmentId }: Of,
+  batchSize: number,
+): Promise<boolean> {
+  const [, deleted] = await tx.query<[unknown[], number]>(
+    `delete from sessions where id = any (array(
+       select s.id from identities i
+         cross join lateral (select id from sessions where identity_id = i.id and environment_id = $2 offset 0) s
+       where i.account_id = $1 limit $3))`,
+    [accountId, environmentId, batchSize],
+  );
+  return deleted === batchSize;
+}

@@ -59,7 +59,7 @@ export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = 
       step(id, async (tx, removal) => {
         const { accountId, applicationId, environmentId, name } = removal;
         await lockApplication(tx, applicationId); // first, as when the Application ends
-        const lock = { mode: 'pessimistic_write' } as const; // nothing is added from here on
+        const lock = { mode: 'pessimistic_write' } as const; // nothing that refers to it is added from here on
         await tx.findOne(Environment, { where: { id: environmentId }, lock });
         const { identities } = await restOf(tx, environmentId);
         if (identities > 0) return true;
