@@ -9,9 +9,11 @@ import {
   redeem,
   redirectUri,
   refresh,
+  type TestClient,
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
+import { newOther } from '../support/other-environment.js';
 import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace, startSsoWorld } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
@@ -27,16 +29,15 @@ afterAll(() => stop());
 let used = 0;
 const { verifier, challenge } = newPkce();
 
+const signIn = async (browser: Browser, client: TestClient, { email }: { email: string }) =>
+  browser.submit(await browser.get(authorizeUrl(client, { code_challenge: challenge })), { email, password });
+
 /** Creates an organization with its own provider, and another person of the Environment, signed in by password. */
 async function place() {
   const at = await newSsoPlace(world, idp, { id: planned.ids[used++] as string });
   const ana = await at.environment.newIdentity();
   const browser = world.browser();
-  const done = await browser.submit(await browser.get(authorizeUrl(at.client, { code_challenge: challenge })), {
-    email: ana.email,
-    password,
-  });
-  const code = codeIn(done) as string;
+  const code = codeIn(await signIn(browser, at.client, ana)) as string;
   const tokens = (await redeem(world.app, at.client, { code, verifier, redirect: redirectUri })).json();
   return { ...at, ana, browser, refreshToken: tokens.refresh_token as string };
 }
@@ -129,5 +130,26 @@ describe('no question is asked of', () => {
     const onward = await browser.submit(form, { email });
     const url = /<a class="button" href="([^"]+)"/.exec(onward.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
     expect(codeIn(await there(browser, url, login))).toBeTruthy();
+  });
+
+  test.each([
+    ['was ended elsewhere', 'revoked_at'],
+    ['has expired', 'expires_at'],
+  ])('a person in whose browser the other one’s session %s', async (_, ended) => {
+    const { client, browser, ana } = await place();
+    await world.query(`update sessions set ${ended} = created_at where identity_id = $1`, [ana.id]);
+    const { login, email } = mallory();
+    expect(codeIn(await by(browser, authorizeUrl(client, { login_hint: email }), login))).toBeTruthy();
+  });
+
+  test('a person in whose browser somebody is signed in to another Environment, which stays so', async () => {
+    const { environment, client, ana } = await place();
+    const other = await newOther(world, environment, { settings: { mfaPolicy: 'off' } });
+    await other.join(ana.id);
+    const browser = world.browser();
+    await signIn(browser, other.client, ana);
+    const { login, email } = mallory();
+    expect(codeIn(await by(browser, authorizeUrl(client, { login_hint: email }), login))).toBeTruthy();
+    expect(await whoseSession(browser, other)).toBe(ana.email);
   });
 });
