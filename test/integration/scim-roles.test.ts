@@ -35,11 +35,11 @@ afterAll(() => api.stop());
 
 let roles = 0;
 /** Maps a group of the organization's directory to a new role at a node; returns it as `heldBy` does. */
-async function map(scimGroup: string, nodeId: string) {
+async function map(scimGroup: string, nodeId: string, within = organization) {
   const payload = { name: `R ${++roles}`, permission_keys: ['hierarchy.view'] };
   const { id: roleId } = await make(api, account, '/roles', payload);
   const { environmentId: environment_id } = account.scope;
-  const mapping = { environment_id, organization_id: organization, scim_group: scimGroup, role_id: roleId };
+  const mapping = { environment_id, organization_id: within, scim_group: scimGroup, role_id: roleId };
   const made = await portal('POST', '/scim/group-mappings', { ...mapping, node_id: nodeId });
   expect(outcomeOf(made)).toBe('201');
   return { id: made.json().data.id as string, held: `${roleId} ${nodeId}` };
@@ -77,6 +77,17 @@ test('a group gives its role in spite of a present one, also once that was remov
   expect(await setPassword()).toBe('200');
   await own('PATCH', `/Groups/${group}`, members(other, id));
   expect(await heldBy(api, id)).toEqual([held]);
+});
+
+test('a group that is mapped to nothing keeps nobody from setting its members’ passwords, whatever others give', async () => {
+  const { id: elsewhere } = await make(api, account, '/organizations', { name: 'Other customer' });
+  await map('Night watch', elsewhere, elsewhere);
+  await map('Stewards', organization);
+  const { id } = await newUser(own);
+  await newGroup(own, 'Night watch', id);
+  const helper = callsWith(api, await account.apiKey(['identity.manage']));
+  const answer = await helper('PUT', `/identities/${id}/password`, { password: 'violet tractor 19' });
+  expect(outcomeOf(answer)).toBe('200');
 });
 
 test('a person who returns to the organization holds what their groups give', async () => {
