@@ -1,5 +1,5 @@
 import { currentContext } from './context.js';
-import { driverErrorOf, endsConnection } from './database/postgres-errors.js';
+import { driverErrorOf, endsConnection, isOutdatedPlan } from './database/postgres-errors.js';
 import { isTlsFault } from './tls-faults.js';
 
 interface Told {
@@ -16,13 +16,14 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
  * starting up or shutting down, out of disk, memory or connections (class 53), or a standby without writes (25006). A
  * server that rejects our credentials (class 28) or whose certificate we reject is unavailable too: a replaced password
  * or authority is the operator's matter, not the caller's. So is a database that is renamed or closed to connections:
- * every error that ends a connection is an outage.
+ * every error that ends a connection is an outage. One whose prepared statements are outdated is replaced, and works.
  */
 export function isOutage(error: unknown): boolean {
   const told = toldBy(error);
   const { code = '', message = '', syscall } = told;
   return (
     endsConnection(told) ||
+    isOutdatedPlan(told) ||
     codes.test(code) ||
     isTlsFault(code) ||
     messages.test(message) ||

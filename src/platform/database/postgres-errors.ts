@@ -29,6 +29,13 @@ export const endsConnection = ({ severity, code = '', routine = '' }: Partial<pg
   severity !== 'ERROR' &&
   (/^(FATAL|PANIC)$/.test(severity) || onlyFatal.test(code) || atBeginning.test(routine));
 
+/**
+ * Whether the error says that a prepared statement returns other types than before: somebody has changed a column
+ * underneath it. A new connection prepares it anew.
+ */
+export const isOutdatedPlan = ({ code, routine }: Partial<pg.DatabaseError>): boolean =>
+  code === '0A000' && routine === 'RevalidateCachedQuery';
+
 /** Whether `error` is PostgreSQL's, with this condition. */
 export const hasCondition = (error: unknown, condition: keyof typeof sqlStates): boolean =>
   driverErrorOf(error)?.code === sqlStates[condition];

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { noticingLoss } from '../outages.js';
 import { endAbandoned } from './abandoned.js';
 import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
-import { endsConnection } from './postgres-errors.js';
+import { endsConnection, isOutdatedPlan } from './postgres-errors.js';
 
 /**
  * Runs one statement on a connection of the pool. The connection survives PostgreSQL's refusal of the statement, as by
@@ -39,10 +39,11 @@ export async function runStatement<Row extends pg.QueryResultRow>(
 const isToldByQuery = () => {};
 
 /**
- * Whether the connection is usable after the error: some errors end it, and one that began read-only stays read-only.
+ * Whether the connection is usable after the error: some errors end it, one that began read-only stays read-only, and
+ * one keeps its prepared statements.
  */
 export const isRefusal = (error: unknown) =>
-  error instanceof pg.DatabaseError && !endsConnection(error) && error.code !== readOnly;
+  error instanceof pg.DatabaseError && !endsConnection(error) && error.code !== readOnly && !isOutdatedPlan(error);
 
 /** `read_only_sql_transaction` */
 const readOnly = '25006';
