@@ -38,7 +38,8 @@ export async function emailDelivery({
   const shown = shownState<EmailState>('sending', (current) => describe(current, emailId, giveUpAfterMs));
   setHandler(state, shown.get);
   const attempt = {
-    startToCloseTimeout: '12m', // the mail server has ten minutes to accept a message: with less, it could be sent twice
+    // The mail server has four minutes to ask for a message, and ten to accept it: with less, it could be sent twice.
+    startToCloseTimeout: '15m',
     heartbeatTimeout,
     // An attempt that is talking to the server may finish, so that no "cancelled" mail was sent after all.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

@@ -318,6 +318,14 @@ describe('sending', () => {
     await slow.stop();
   });
 
+  test('a server may keep its greeting back for longer than ten seconds', async () => {
+    const slow = await startSmtpServer({ onConnect: (_session, done) => void setTimeout(done, 10_500) });
+    const one = createMailer({ smtpUrl: slow.url, from: 'no-reply@example.com' });
+    await one.verify();
+    one.close();
+    await slow.stop();
+  });
+
   test('a server that answers a message byte by byte, without end, is given up like a silent one', async () => {
     const drips: NodeJS.Timeout[] = [];
     let isDripping = true;

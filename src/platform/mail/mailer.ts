@@ -16,12 +16,15 @@ interface MailerOptions {
   smtpUrl: string;
   /** `Gatehouse <no-reply@example.com>` or an address alone. */
   from: string;
-  /** By default one minute, and ten. */
+  /** By default four minutes, and ten. */
   waits?: MailerWaits;
 }
 
 interface MailerWaits {
-  /** Milliseconds within which the server must ask for the message. Until then it has nothing: a retry may be soon. */
+  /**
+   * Milliseconds within which the server must ask for the message, after up to eight answers of half a minute each.
+   * Until then it has nothing: a retry may be soon.
+   */
   untilAskedMs: number;
   /**
    * Milliseconds to wait for the server's answer to the message: a retry sends it twice, so RFC 5321 §4.5.3.2.6
@@ -52,7 +55,7 @@ export const mailsAtOnce = 3;
 export function createMailer({
   smtpUrl,
   from,
-  waits = { untilAskedMs: minutes(1), untilAnsweredMs: minutes(10) },
+  waits = { untilAskedMs: minutes(4), untilAnsweredMs: minutes(10) },
 }: MailerOptions) {
   const sender = parseMailbox(from);
   const lanes = { awaited: connect(smtpUrl, waits), others: connect(smtpUrl, waits) };
@@ -112,8 +115,8 @@ function connect(smtpUrl: string, { untilAnsweredMs }: MailerWaits) {
     url: smtpUrl,
     pool: true,
     maxConnections: mailsAtOnce,
-    connectionTimeout: seconds(10),
-    greetingTimeout: seconds(30), // some servers make unknown clients wait for the greeting
+    connectionTimeout: minutes(1), // for all until the session begins: the connection, the greeting, STARTTLS
+    greetingTimeout: seconds(40), // some servers make unknown clients wait for it
     socketTimeout: untilAnsweredMs,
     idleTimeout: seconds(20), // firewalls and NAT on the way silently forget idle connections
     disableFileAccess: true,
