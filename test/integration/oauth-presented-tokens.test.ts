@@ -121,17 +121,6 @@ describe('userinfo', () => {
     expect([admin.statusCode, admin.json().error]).toEqual([403, 'insufficient_scope']);
   });
 
-  test('checks person and grant in the database at every call', async () => {
-    const person = await environment.newIdentity();
-    const { access_token: token } = await tokensFor(world.browser(), client, person.email);
-    await world.query('update environment_memberships set is_active = false where identity_id = $1', [person.id]);
-    expect((await userinfo(world.app, token)).statusCode).toBe(401);
-    await world.query('update environment_memberships set is_active = true where identity_id = $1', [person.id]);
-    expect((await userinfo(world.app, token)).statusCode).toBe(200);
-    await world.query('update grants set revoked_at = now() where identity_id = $1', [person.id]);
-    expect((await userinfo(world.app, token)).statusCode).toBe(401);
-  });
-
   test('can be read by scripts of the client, also when the token has expired', async () => {
     const { access_token: token } = await start();
     const from = (origin: string) =>
@@ -248,6 +237,9 @@ describe('introspection', () => {
     }
     world.wait(minutes(15) + seconds(1));
     expect(await introspect(next.access_token)).toEqual({ active: false });
+    const { grant_id: grantId } = decodeJwt(next.access_token);
+    await world.query('update refresh_tokens set expires_at = created_at where family_id = $1', [grantId]);
+    expect(await introspect(next.refresh_token)).toEqual({ active: false });
   });
 
   test('tells a third-party application about its own tokens, and about no others', async () => {
@@ -277,6 +269,30 @@ describe('introspection', () => {
     expect((await send('/oauth/introspect', { token: 'x' })).statusCode).toBe(401);
     expect(answer.headers['www-authenticate']).toMatch(/^Basic /);
     expect((await send('/oauth/introspect', {}, asServer())).json().error).toBe('invalid_request');
+  });
+});
+
+describe('what tokens rest on is looked up at every call, and while it is over they are not valid:', () => {
+  test.each([
+    ['the membership', 'environment_memberships', 'is_active = false', 'is_active = true'],
+    [
+      'the session, which alone ends when another person signs in',
+      'sessions',
+      'revoked_at = now()',
+      'revoked_at = null',
+    ],
+    ['the grant', 'grants', 'revoked_at = now()', 'revoked_at = null'],
+    ['the grant’s time', 'grants', 'expires_at = created_at', "expires_at = created_at + interval '1 day'"],
+  ])('%s', async (_, table, over, good) => {
+    const person = await environment.newIdentity();
+    const tokens = await tokensFor(world.browser(), client, person.email);
+    const validWhere = async (change: string) => {
+      await world.query(`update ${table} set ${change} where identity_id = $1`, [person.id]);
+      const [access, refreshing] = [await introspect(tokens.access_token), await introspect(tokens.refresh_token)];
+      return [(await userinfo(world.app, tokens.access_token)).statusCode, access.active, refreshing.active];
+    };
+    expect(await validWhere(over)).toEqual([401, false, false]);
+    expect(await validWhere(good)).toEqual([200, true, true]);
   });
 });
 

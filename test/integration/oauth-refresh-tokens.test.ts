@@ -110,6 +110,14 @@ describe('a public client', () => {
     expect(reasons).toEqual([{ revoked_reason: 'refresh_reuse' }]);
   });
 
+  test('that presents a used token later ends its family also with a request for more than was granted', async () => {
+    const { refresh_token: first } = await start(spa, { scope: 'openid' });
+    const { refresh_token: second } = await used(spa, first);
+    world.wait(seconds(11));
+    expect(await used(spa, first, { scope: 'openid email' })).toBe('invalid_grant');
+    expect([await used(spa, second), await reuses()]).toEqual(['invalid_grant', 1]);
+  });
+
   test('is refused for twenty parallel reuses, which are recorded once', async () => {
     const { refresh_token: first } = await start(spa);
     await used(spa, first);
@@ -337,11 +345,12 @@ describe('of platform admins', () => {
   });
 
   test('never outlive their session', async () => {
-    const { token } = await newFamily(days(2));
+    const [{ token }, { token: unused }] = [await newFamily(days(2)), await newFamily(days(2))];
     const next = await world.refreshTokens.rotate(token, 'user_session');
     expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(2)));
     world.wait(days(2));
-    expect(await world.refreshTokens.rotate(next?.token as string, 'user_session')).toBeNull();
+    for (const late of [next?.token as string, unused])
+      expect(await world.refreshTokens.rotate(late, 'user_session')).toBeNull();
   });
 
   test('are used up when PostgreSQL does so, however long the statement waited', async () => {
@@ -356,5 +365,7 @@ describe('of platform admins', () => {
     const { token } = await newFamily(days(60));
     const next = await world.refreshTokens.rotate(token, 'user_session');
     expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(30)));
+    world.wait(days(30));
+    expect(await world.refreshTokens.rotate(next?.token as string, 'user_session')).toBeNull();
   });
 });
