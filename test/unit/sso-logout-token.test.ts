@@ -47,6 +47,8 @@ test('a logout token says whose session has ended, and until when it could be re
   });
   expect(await read(await signed({ sid: undefined, aud: ['them', 'us'] }))).toMatchObject({ sessionId: null });
   expect(await read(await signed({ sub: undefined }))).toMatchObject({ subject: null, sessionId: 's' });
+  const longest = { sub: 'x'.repeat(255), sid: 'y'.repeat(1024), jti: 'z'.repeat(1024) };
+  expect(await read(await signed(longest))).toMatchObject({ subject: longest.sub, sessionId: longest.sid });
 });
 
 test('a logout token may be without exp, as in the first edition, and is remembered for at most an hour', async () => {
@@ -74,6 +76,9 @@ test.each<[string, JWTPayload, string]>([
   ['without sub and sid', { sub: undefined, sid: undefined }, 'subject_missing'],
   ['whose sid is a number', { sid: 1 }, 'malformed'],
   ['with an empty sub', { sub: '' }, 'malformed'],
+  ['with a sub that is too long', { sub: 'x'.repeat(256) }, 'malformed'],
+  ['with a sid that is too long', { sid: 'x'.repeat(1025) }, 'malformed'],
+  ['with a jti that is too long', { jti: 'x'.repeat(1025) }, 'malformed'],
   ['with a character that PostgreSQL cannot store', { sub: 'a\u0000' }, 'malformed'],
 ])('a logout token %s is refused', async (_, changes, code) => {
   expect(await codeOf(signed(changes))).toBe(code);

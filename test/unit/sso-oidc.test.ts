@@ -122,6 +122,51 @@ describe('the request', () => {
     await begun(connectionOf({ oidcDiscoveryUrl: `${provider.issuer}/.well-known/openid-configuration` }));
     expect(provider.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration']);
   });
+
+  test('uses a changed discovery document after five minutes, also if our clock was set back meanwhile', async () => {
+    let at = Date.now();
+    protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => null, outbound, now: () => new Date(at) });
+    const endpoint = async () => new URL((await protocol.begin(connectionOf(), { state })).url).host;
+    const first = await endpoint();
+    provider.discovery.authorization_endpoint = 'https://moved.example/authorize';
+    expect(await endpoint()).toBe(first);
+    at -= 5 * 60_000;
+    expect(await endpoint()).toBe('moved.example');
+    provider.discovery.authorization_endpoint = 'https://moved-again.example/authorize';
+    at += 5 * 60_000;
+    expect(await endpoint()).toBe('moved-again.example');
+  });
+
+  test('is not made for a connection without a discovery URL or a client ID', async () => {
+    for (const lacking of [{ oidcDiscoveryUrl: null }, { oidcDiscoveryUrl: 'acme' }, { oidcClientId: null }])
+      expect(await refusalOf(begun(connectionOf(lacking)))).toBe('configuration_incomplete');
+  });
+});
+
+describe('the logout at the provider', () => {
+  const leave = (idToken = 'a token') => protocol.leave(connectionOf(), { state, idToken });
+
+  test('is offered where the provider has a page for it, and an address of another scheme is none', async () => {
+    for (const [said, host] of [
+      ['https://idp.example/logout', 'idp.example'],
+      ['javascript:alert(1)', null],
+      ['logout', null],
+      [undefined, null],
+    ] as const) {
+      provider.discovery.end_session_endpoint = said;
+      protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => null, outbound, now: () => new Date() });
+      const url = await leave();
+      expect(url && new URL(url).host).toBe(host);
+    }
+  });
+
+  test('names the sign-in, unless the URL would become too long by that', async () => {
+    provider.discovery.end_session_endpoint = 'https://idp.example/logout';
+    const hint = async (length: number) =>
+      new URL((await leave('x'.repeat(length))) ?? '').searchParams.get('id_token_hint');
+    expect(await hint(4096)).toHaveLength(4096);
+    expect(await hint(4097)).toBeNull();
+  });
 });
 
 describe('the keys', () => {
@@ -240,7 +285,11 @@ describe('an answer', () => {
       sid: 'its session',
       groups: ['a', 'b'],
     };
-    expect(await answered(claims)).toMatchObject({
+    const said = await answered({ ...claims, nickname: null });
+    // Claims of the protocol are no attributes.
+    const names = ['amr', 'auth_time', 'email', 'email_verified', 'groups', 'iss', 'sid', 'sub'];
+    expect(Object.keys(said.attributes).sort()).toEqual(names);
+    expect(said).toMatchObject({
       issuer: provider.issuer,
       subject: 'ana',
       email: 'ana@acme.example',
@@ -248,8 +297,19 @@ describe('an answer', () => {
       amr: ['pwd', 'mfa'],
       authenticatedAt: new Date(authTime * 1000),
       sessionIndex: 'its session',
-      attributes: { email: ['ana@acme.example'], groups: ['a', 'b'] },
+      attributes: { email: ['ana@acme.example'], groups: ['a', 'b'], email_verified: ['true'] },
     });
+  });
+
+  test('says nothing of methods, time and session where their claims are missing or of another type', async () => {
+    for (const claims of [{}, { amr: 'pwd', sid: 7 }])
+      expect(await answered(claims)).toMatchObject({ amr: [], authenticatedAt: null, sessionIndex: null });
+    const read = assertionOf({ sub: 'ana', auth_time: '5' }, connectionOf(), 'token'); // as of the UserInfo endpoint
+    expect(read.authenticatedAt).toBeNull();
+  });
+
+  test('names a person by up to 255 characters', async () => {
+    expect((await answered({ sub: 'x'.repeat(255) })).subject).toHaveLength(255);
   });
 
   test('has a code that is exchanged with its verifier, by a method that the provider supports', async () => {
@@ -283,6 +343,15 @@ describe('an answer', () => {
     });
     provider.routes.set('/userinfo', () => ({ body: { sub: 'bob', email: 'bob@acme.example' } }));
     expect(await refusalOf(answered({ email: undefined }))).not.toBe('taken');
+  });
+
+  test('is completed if it lacks any of the mapped claims, and only then', async () => {
+    provider.discovery.userinfo_endpoint = `${provider.issuer}/userinfo`;
+    provider.routes.set('/userinfo', () => ({ body: { sub: 'ana', given_name: 'Ana' } }));
+    await answered();
+    expect(provider.asked.some(({ path }) => path === '/userinfo')).toBe(false);
+    const connection = connectionOf({ attributeMapping: { first_name: 'given_name' } });
+    expect(await answered({}, { connection })).toMatchObject({ attributes: { given_name: ['Ana'] } });
   });
 
   test('has its address in another claim, if the connection maps it', async () => {
@@ -323,6 +392,7 @@ describe('a hostile answer is refused', () => {
     ['an ID token that is not valid yet', { nbf: past + 7200 }, 'not_yet_valid'],
     ['no subject', { sub: undefined }, 'subject_missing'],
     ['an empty subject', { sub: '' }, 'subject_missing'],
+    ['a subject that is too long', { sub: 'x'.repeat(256) }, 'subject_missing'],
   ])('%s', async (_, claims, refusal) => {
     expect(await refusalOf(answered(claims))).toBe(refusal);
   });
@@ -377,6 +447,8 @@ describe('a hostile answer is refused', () => {
     expect(await refusalOf(verified(secrets))).toBe('provider_error');
     provider.routes.set('/token', () => ({ status: 401, body: { error: 'invalid_client' } }));
     expect(await refusalOf(verified(secrets))).toBe('client_refused');
+    provider.routes.set('/token', () => ({ status: 400, body: { error: 'unauthorized_client' } }));
+    expect(await refusalOf(verified(secrets))).toBe('client_refused');
     provider.routes.set('/token', () => ({ status: 503, body: 'down', headers: { 'content-type': 'text/plain' } }));
     expect(await refusalOf(verified(secrets))).toBe('provider_unreachable');
     provider.routes.set('/token', () => ({ body: 'x'.repeat(100_000) }));
@@ -391,6 +463,10 @@ describe('a hostile answer is refused', () => {
       verified(secrets, query).catch(({ message }: Error) => message);
     const denied = { error: 'invalid_request', error_description: 'Missing parameter:\ncode_challenge' };
     expect(await said(denied)).toBe('The provider answered with invalid_request: Missing parameter: code_challenge');
+    for (const unlike of ['<b>denied', 'denied</b>', 'x'.repeat(61)])
+      expect(await said({ error: unlike, error_description: ' ' })).toBe('The provider answered with an error');
+    const long = await said({ error: 'server_error', error_description: 'x'.repeat(301) });
+    expect(long).toBe(`The provider answered with server_error: ${'x'.repeat(300)}…`);
     const body = { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' };
     provider.routes.set('/token', () => ({ status: 401, body }));
     expect(await said()).toBe(`The provider does not accept the client ID and secret: ${body.error_description}`);
@@ -419,6 +495,8 @@ describe('a hostile answer is refused', () => {
       }
       provider.answers(() => provider.idToken({ nonce: secrets.nonce }));
       expect(await refusalOf(verified(secrets))).toBe('auth_time_missing');
+      provider.answers(() => provider.idToken({ nonce: secrets.nonce, auth_time: Math.floor(Date.now() / 1000) }));
+      expect(await refusalOf(verified(secrets))).toBe('taken');
     }
     expect(await refusalOf(answered())).toBe('taken'); // it was not requested
     const { secrets } = await begun(connectionOf(), { forceAuthn: true }); // a client's prompt=login
