@@ -1,5 +1,4 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 
@@ -15,16 +14,13 @@ export type IdentityLinkPurpose = 'verify_email' | 'reset_password' | 'known_add
 @Entity('identity_links')
 @Index('identity_links_token', ['tokenHash'], { unique: true })
 @Index('identity_links_identity', ['identityId', 'purpose', 'createdAt'])
-@Index('identity_links_account', ['accountId'])
 @Index('identity_links_environment', ['environmentId'])
 @Index('identity_links_client', ['oauthClientId'])
 @Index('identity_links_expiry', ['expiresAt'])
 @Check('identity_links_purpose', `purpose in ('verify_email', 'reset_password', 'known_address')`)
 export class IdentityLink {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'identity_links_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => Environment, { name: 'identity_links_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;

@@ -1,6 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
-import { Application } from './application.js';
 import { Environment } from './environment.js';
 
 export type NodeStatus = 'active' | 'inactive';
@@ -10,7 +9,6 @@ export type NodeStatus = 'active' | 'inactive';
 @Index('nodes_one_root', ['environmentId'], { unique: true, where: 'parent_node_id is null' })
 @Index('nodes_slug', ['parentNodeId', 'slug'], { unique: true })
 @Index('nodes_account', ['accountId'])
-@Index('nodes_application', ['applicationId'])
 @Index('nodes_by_age', ['environmentId', 'createdAt', 'id'])
 @Index('nodes_by_name', ['environmentId', 'name', 'id'])
 @Index('nodes_by_slug', ['environmentId', 'slug', 'id'])
@@ -29,9 +27,7 @@ export class Node {
   @ForeignKey(() => Account, { name: 'nodes_account_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   accountId!: string;
-  @ForeignKey(() => Application, { name: 'nodes_application_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  applicationId!: string;
+  @Column('uuid') applicationId!: string;
   @ForeignKey(() => Environment, { name: 'nodes_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;

@@ -1,5 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { Organization } from './organization.js';
@@ -7,7 +6,6 @@ import { Organization } from './organization.js';
 @Entity('organization_members')
 @Index('organization_members_by_age', ['organizationId', 'createdAt', 'identityId'])
 @Index('organization_members_identity', ['identityId'])
-@Index('organization_members_account', ['accountId'])
 @Index('organization_members_environment', ['environmentId'])
 export class OrganizationMember {
   @ForeignKey(() => Organization, { name: 'organization_members_organization_fk', onDelete: 'CASCADE' })
@@ -16,9 +14,7 @@ export class OrganizationMember {
   @ForeignKey(() => Identity, { name: 'organization_members_identity_fk', onDelete: 'CASCADE' })
   @PrimaryColumn('uuid')
   identityId!: string;
-  @ForeignKey(() => Account, { name: 'organization_members_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => Environment, { name: 'organization_members_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;

@@ -1,16 +1,12 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { Identity } from './identity.js';
 
 /** One of the codes with which an Identity that has lost its factors can sign in. Older generations are deleted. */
 @Entity('recovery_codes')
 @Index('recovery_codes_code', ['identityId', 'codeHash'], { unique: true })
-@Index('recovery_codes_account', ['accountId'])
 export class RecoveryCode {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'recovery_codes_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => Identity, { name: 'recovery_codes_identity_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   identityId!: string;

@@ -1,5 +1,4 @@
 import { Check, Column, Entity, Exclusion, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
 import { Node } from './node.js';
@@ -13,7 +12,6 @@ import { Role } from './role.js';
 @Index('role_assignments_held_at_node', { synchronize: false })
 @Index('role_assignments_held_of_role', { synchronize: false })
 @Index('role_assignments_role', ['roleId'])
-@Index('role_assignments_account', ['accountId'])
 @Index('role_assignments_environment', ['environmentId', 'createdAt', 'id'])
 @Check('role_assignments_window', 'effective_from < effective_to')
 @Exclusion(
@@ -22,9 +20,7 @@ import { Role } from './role.js';
 )
 export class RoleAssignment {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'role_assignments_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => Environment, { name: 'role_assignments_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;

@@ -1,5 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
 import { ScimGroup } from './scim-group.js';
@@ -11,15 +10,12 @@ import { ScimGroup } from './scim-group.js';
   onDelete: 'CASCADE',
 })
 @Index('scim_group_members_identity', ['environmentId', 'identityId'])
-@Index('scim_group_members_account', ['accountId'])
 export class ScimGroupMember {
   @ForeignKey(() => ScimGroup, { name: 'scim_group_members_group_fk', onDelete: 'CASCADE' })
   @PrimaryColumn('uuid')
   groupId!: string;
   @PrimaryColumn('uuid') identityId!: string;
-  @ForeignKey(() => Account, { name: 'scim_group_members_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => Environment, { name: 'scim_group_members_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;

@@ -1,5 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
 import { Organization } from './organization.js';
@@ -15,7 +14,6 @@ import { Organization } from './organization.js';
 })
 @Index('scim_users_user_name', ['directoryId', 'userNameKey'], { unique: true })
 @Index('scim_users_external_id', ['directoryId', 'externalId'])
-@Index('scim_users_account', ['accountId'])
 @Index('scim_users_text_trigrams', { synchronize: false })
 @Index('scim_users_organization', ['organizationId'])
 export class ScimUser {
@@ -23,9 +21,7 @@ export class ScimUser {
   @PrimaryColumn('uuid')
   environmentId!: string;
   @PrimaryColumn('uuid') identityId!: string;
-  @ForeignKey(() => Account, { name: 'scim_users_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => Organization, { name: 'scim_users_organization_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   organizationId!: string | null;

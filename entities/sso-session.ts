@@ -1,5 +1,4 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Account } from './account.js';
 import { SsoConnection } from './sso-connection.js';
 import { SsoLink } from './sso-link.js';
 
@@ -10,13 +9,10 @@ import { SsoLink } from './sso-link.js';
 @Entity('sso_sessions')
 @Index('sso_sessions_link', ['linkId'])
 @Index('sso_sessions_connection', ['connectionId', 'indexHash'])
-@Index('sso_sessions_account', ['accountId'])
 @Index('sso_sessions_expiry', ['expiresAt'])
 export class SsoSession {
   @PrimaryColumn('uuid') id!: string;
-  @ForeignKey(() => Account, { name: 'sso_sessions_account_fk', onDelete: 'CASCADE' })
-  @Column('uuid')
-  accountId!: string;
+  @Column('uuid') accountId!: string;
   @ForeignKey(() => SsoConnection, { name: 'sso_sessions_connection_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   connectionId!: string;

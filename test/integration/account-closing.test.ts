@@ -49,6 +49,19 @@ async function sweep(batchSize = 2, now = new Date()) {
   }
   return deleted;
 }
+/** The tables with rows of an Account. */
+async function tablesWith(accountId: string): Promise<string[]> {
+  const tables = await rowsOf<{ name: string }>(
+    api,
+    `select attrelid::regclass::text as name from pg_attribute join pg_class on pg_class.oid = attrelid
+     where attname = 'account_id' and relkind in ('r', 'p') and not relispartition order by 1`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables)
+    if ((await rowsOf(api, `select from ${name} where account_id = $1 limit 1`, [accountId])).length > 0)
+      found.push(name);
+  return found;
+}
 const isThere = async () =>
   (await rowsOf(api, 'select from accounts where id = $1', [account.scope.accountId])).length === 1;
 
@@ -208,6 +221,12 @@ describe('an account', () => {
        select gen_random_uuid(), $1, 'eva' || n || '@example.com', '{}', now(), now() from generate_series(1, 3) n`,
       [accountId],
     );
+    await rowsOf(
+      api,
+      `insert into recovery_codes (id, account_id, identity_id, generation, code_hash, created_at)
+       select gen_random_uuid(), $1, id, 1, sha256(id::text::bytea), now() from identities where account_id = $1`,
+      [accountId],
+    );
     expect(await sweep()).toBe(0); // the Account is not closed
     expect(outcomeOf(await close())).toBe('204');
     expect(await sweep()).toBeGreaterThanOrEqual(8);
@@ -220,6 +239,8 @@ describe('an account', () => {
       accountId,
     ]);
     expect(erased).toHaveLength(1);
+    // Rows of many tables name the Account without a foreign key (docs/decisions/0112).
+    expect(await tablesWith(accountId)).toEqual(['events', 'outbox', 'row_counts']);
   });
 
   test('is deleted a day later, if support had halted the removal of what was in it', async () => {
