@@ -6,20 +6,43 @@ import { conditionOf } from './filter-sql.js';
 import { assertBounded, type Found, type ListRequest, orderOf } from './lists.js';
 import { userColumns } from './user-columns.js';
 import { meantUsers } from './user-look-ups.js';
+import { mostAttributes } from './user-resource.js';
 import { createValues, expressions, isOfPlace, peopleOf, readUsers, type UserRow } from './user-rows.js';
 
 type Ids = Found<string>;
 
-/** A page of the people of a directory's place. @throws ScimRefused invalidFilter, invalidPath, tooMany */
+/** The most bytes of attributes on a page, and how many people always fit. */
+const mostTogether = 2 * 1024 * 1024;
+const alwaysFit = Math.floor(mostTogether / mostAttributes);
+
+/**
+ * A page of the people of a directory's place, which ends early if they have too many attributes together.
+ * @throws ScimRefused invalidFilter, invalidPath, tooMany
+ */
 export async function listUsers(
   tx: EntityManager,
   directory: Directory,
   request: ListRequest,
 ): Promise<Found<UserRow>> {
   const isWhole = request.filter === null && request.sortBy === null;
-  const { total, rows: ids } = await (isWhole ? pageOfAll : pageOfFound)(tx, directory, request);
+  const { total, rows } = await (isWhole ? pageOfAll : pageOfFound)(tx, directory, request);
+  const ids = await thatFit(tx, directory, rows);
   const found = new Map((await readUsers(tx, directory, ids)).map((row) => [row.id, row]));
   return { total, rows: ids.flatMap((id) => found.get(id) ?? []) };
+}
+
+async function thatFit(tx: EntityManager, directory: Directory, ids: string[]): Promise<string[]> {
+  if (ids.length <= alwaysFit) return ids;
+  const values = createValues(directory);
+  const [fitting] = await tx.query<{ count: number }[]>(
+    `select count(*)::int as count from (
+       select sum(octet_length(s.attributes::text)) over (order by w.place) as bytes
+       from unnest(${values.put(ids)}::uuid[]) with ordinality w (id, place)
+         left join scim_users s on s.account_id = $1 and s.environment_id = $2 and s.directory_id = $3 and s.identity_id = w.id
+     ) added where coalesce(bytes, 0) <= ${mostTogether}`,
+    values.all,
+  );
+  return ids.slice(0, Math.max(1, fitting!.count));
 }
 
 /** The order by age. */

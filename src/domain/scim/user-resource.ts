@@ -23,8 +23,8 @@ export interface WantedUser {
 }
 
 const longestName = 200;
-/** The most bytes of JSON that are stored of one User, besides its columns: a page of a list has two hundred Users. */
-const mostAttributes = 65_536;
+/** The most bytes of JSON that are stored of one User, besides its columns. */
+export const mostAttributes = 65_536;
 
 /**
  * @param before the resource that it replaces: addresses in it are kept as they are

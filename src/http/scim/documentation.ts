@@ -21,7 +21,9 @@ const list = {
   sortBy: text('The path of an attribute'),
   sortOrder: text('`ascending` or `descending`'),
   startIndex: text('From 1'),
-  count: text('At most 200; for groups with their members at most 20'),
+  count: text(
+    'At most 200, and fewer users if they have a great many attributes; for groups with their members at most 20',
+  ),
 };
 
 const answer = (description: string, schema: TSchema = Resource) => ({

@@ -32,7 +32,9 @@ export function search(app: FastifyInstance, { users, groups, baseUrl }: ScimOpt
       return { total, rows: rows.map(({ group, members }) => presentGroup(group, members, baseUrl)) };
     };
     const first = await part(userKind, wanted, projection, ofUsers);
-    const left = groupsOnPage(wanted.count - first.rows.length, projection);
+    // Groups follow the last User, and not one where the page has ended early.
+    const isLast = first.rows.length >= Math.min(wanted.count, first.total - wanted.startIndex + 1);
+    const left = isLast ? groupsOnPage(wanted.count - first.rows.length, projection) : 0;
     const startIndex = Math.max(1, wanted.startIndex - first.total);
     const second = await part(groupKind, { ...wanted, startIndex, count: left }, projection, ofGroups);
     const total = first.total + second.total;
