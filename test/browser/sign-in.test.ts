@@ -32,6 +32,15 @@ const heading = (name: string | RegExp) => headingOf(page, name);
 const claim = (table: string, name: string) => claimIn(page, table, name);
 const userinfo = 'Answer of the userinfo endpoint';
 
+/** The words of headings and of links beside labels that do not stand on one line. */
+const brokenWords = `[...document.querySelectorAll('h1, .aside')].flatMap(({ firstChild }) =>
+  [...firstChild.data.matchAll(/\\S+/g)].flatMap(({ 0: word, index }) => {
+    const range = document.createRange();
+    range.setStart(firstChild, index);
+    range.setEnd(firstChild, index + word.length);
+    return range.getClientRects().length > 1 ? [word] : [];
+  }))`;
+
 async function expectNoBarriers() {
   expect(await barriers(page)).toEqual([]);
 }
@@ -255,7 +264,11 @@ test('the page is in the browser’s language, and readable in dark mode and on 
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   const lines = `document.querySelector('label[for=password]').getClientRects()[0].height / parseFloat(getComputedStyle(document.documentElement).fontSize)`;
   expect(await page.evaluate(lines)).toBeLessThan(2);
+  expect(await page.evaluate(brokenWords)).toEqual([]);
   await expectNoBarriers();
+  await page.goto(`${site.service.baseUrl}/oauth/authorize`);
+  await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
+  expect(await page.evaluate(brokenWords)).toEqual([]);
 });
 
 test('an application that was started before the service works as soon as the service is up', async () => {

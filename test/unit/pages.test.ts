@@ -806,7 +806,7 @@ test.each(locales)(
 
 test('with large letters a link beside a label has its own line, and a logo, or its name if it does not load, is visible', () => {
   const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
-  expect(styles).toMatch(/@media \(max-width: 19rem\) \{\s+\.aside \{ grid-column: 1 \/ -1;/);
+  expect(styles).toMatch(/@container \(max-width: 17rem\) \{\s+\.aside \{ grid-column: 1 \/ -1;/);
   expect(styles).toContain('.mark img { padding: .25rem .5rem; color: #181b21; background: #fff;');
   // In high contrast mode browsers use a white background for it as well: most logos are dark.
   expect(styles).toMatch(/\.mark img \{ [^}]*forced-color-adjust: none; \}/);
