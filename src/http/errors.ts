@@ -2,8 +2,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail, unstorable } from '../domain/errors.js';
 import { driverErrorOf } from '../platform/database/postgres-errors.js';
-import type { LimitPolicy, LimitState } from '../platform/limiter.js';
 import { isOutage } from '../platform/outages.js';
+import { announceLimit } from './announce-limit.js';
 import { lostRaceOf } from './lost-races.js';
 import { Nullable, Resource } from './schemas.js';
 import { detailsOf } from './validation.js';
@@ -263,16 +263,6 @@ export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }
   const inSeconds = Math.max(1, Math.ceil(retryAfter));
   reply.header('retry-after', inSeconds);
   if (limit) announceLimit(reply, limit, { remaining: 0, resetSeconds: inSeconds });
-}
-
-/** Sets `RateLimit` and `RateLimit-Policy` as in the IETF's rate-limit header draft. */
-export function announceLimit(
-  reply: FastifyReply,
-  { name, points, windowSeconds }: LimitPolicy,
-  { remaining, resetSeconds }: Pick<LimitState, 'remaining' | 'resetSeconds'>,
-): void {
-  reply.header('ratelimit-policy', `"${name}";q=${points};w=${windowSeconds}`);
-  reply.header('ratelimit', `"${name}";r=${remaining};t=${resetSeconds}`);
 }
 
 /**
