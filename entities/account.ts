@@ -9,6 +9,8 @@ export class Account {
   @Column('text') slug!: string;
   /** Whether administrators need a second factor for everything they do in this Account. */
   @Column('boolean', { default: false }) requireMfa!: boolean;
+  /** Whether administrators, except Owners, get in only by the Account's own identity provider. */
+  @Column('boolean', { default: false }) requireSso!: boolean;
   /** When it was closed: from then on nobody can reach it, and its remains are deleted (docs/decisions/0088). */
   @Column('timestamptz', { nullable: true }) closedAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;

@@ -16,6 +16,9 @@ const messages = {
   'account.password_required':
     'Set a password first, with the link that we have emailed to you; the names that you entered are kept until then',
   'account.slug_taken': 'Another account has this slug',
+  'account.sso_required':
+    'The account requires a sign-in through its own identity provider; sign in with single sign-on to open it',
+  'account.sso_unavailable': 'Activate an SSO connection for the administrators of the account first',
   'account.limit_reached': 'The limit of accounts of one administrator is reached; leave or close one first',
   'account_intent.not_failed': 'Only an account creation that has failed can be retried',
   'account_intent.not_found': 'No account is waiting to be created',
@@ -166,6 +169,8 @@ const messages = {
   'sso_domain.limit_reached': 'The limit of domain claims is reached; delete one first',
   'sso_connection.incomplete': 'The connection cannot be used until its configuration is complete',
   'sso_connection.limit_reached': 'The limit of SSO connections is reached; delete one first',
+  'sso_connection.required':
+    'The account requires its administrators to sign in through this connection; an Owner can change that, or disable it',
   'sso_connection.metadata_unreadable': 'The metadata of the identity provider cannot be used',
   'sso_connection.not_active': 'The connection has never been active',
   'sso_connection.not_found': 'No such SSO connection',

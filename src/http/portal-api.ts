@@ -222,6 +222,7 @@ export function mountPortalApi(
       'principal.wrong_type',
       'account.capability_required',
       'account.other_sign_in_required',
+      'account.sso_required',
       'mfa.enrollment_required',
       'mfa.challenge_required',
       ...places[operation.level],

@@ -25,6 +25,7 @@ test('the account and its subscription can be read', async () => {
       name: account.accountSlug,
       slug: account.accountSlug,
       require_mfa: false,
+      require_sso: false,
     },
   });
   const { updated_at: _, ...dated } = shape;

@@ -5,6 +5,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
+import { isOwner } from '../capabilities/owners.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
@@ -40,12 +41,9 @@ export const ownersOf = (
   tx: EntityManager,
   { accountId }: AccountScope,
 ): Promise<Pick<Membership, 'id' | 'userId'>[]> =>
-  tx.query(
-    `select m.id, m.user_id as "userId" from memberships m
-       join membership_roles mr on mr.membership_id = m.id join administrator_roles r on r.id = mr.role_id
-     where m.account_id = $1 and r.system_key = 'owner' and mr.limits is null`,
-    [accountId],
-  );
+  tx.query(`select m.id, m.user_id as "userId" from memberships m where m.account_id = $1 and ${isOwner('m')}`, [
+    accountId,
+  ]);
 
 /** Whether an Account has an Owner other than this member. */
 export const hasAnotherOwner = async (tx: EntityManager, scope: AccountScope, exceptId: string): Promise<boolean> =>

@@ -10,6 +10,7 @@ import { assertMayGive, authorityOf, lockAdministration, makesOwner } from '../c
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { adminDomainsOf, domainOfAddress } from '../sso-connections/covering.js';
 import { assertAnotherOwner, endMembership } from './leave.js';
 import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';
 
@@ -21,6 +22,8 @@ export interface Member {
   roles: MemberRole[];
   /** Whether they have a second factor. */
   mfaEnrolled: boolean;
+  /** Whether their address can sign in by the Account's own identity provider. */
+  ssoAvailable: boolean;
   createdAt: Date;
 }
 
@@ -59,7 +62,7 @@ const select = (tx: EntityManager, { accountId }: AccountScope) =>
 export async function findAccountMember(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
   const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
   if (!found) throw new DomainError('member.not_found');
-  return present(found, await rolesOf(tx, scope, [id]), await enrolledAmong(tx, [found]));
+  return present(found, await rolesOf(tx, scope, [id]), await proofsOf(tx, scope, [found]));
 }
 
 /** Reads, changes and removes the administrators of an Account (contract §10). */
@@ -85,8 +88,8 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
         const ids = rows.map(({ id }) => id);
         const roles = await rolesOf(tx, { accountId }, ids);
-        const enrolled = await enrolledAmong(tx, rows as Found[]);
-        return { ...rest, rows: rows.map((row) => present(row as Found, roles, enrolled)) };
+        const proofs = await proofsOf(tx, { accountId }, rows as Found[]);
+        return { ...rest, rows: rows.map((row) => present(row as Found, roles, proofs)) };
       }),
 
     get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => findAccountMember(tx, { accountId }, id)),
@@ -138,10 +141,21 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
   };
 }
 
-const present = ({ id, user, createdAt }: Found, roles: RoleOfMember[], enrolled: ReadonlySet<string>): Member => ({
+/** What a page of members can prove: who has a second factor, and the domains of the Account's identity provider. */
+interface Proofs {
+  enrolled: ReadonlySet<string>;
+  domains: ReadonlySet<string>;
+}
+const proofsOf = async (tx: EntityManager, scope: AccountScope, members: readonly Found[]): Promise<Proofs> => ({
+  enrolled: await enrolledAmong(tx, members),
+  domains: await adminDomainsOf(tx, scope),
+});
+
+const present = ({ id, user, createdAt }: Found, roles: RoleOfMember[], { enrolled, domains }: Proofs): Member => ({
   id,
   user,
   mfaEnrolled: enrolled.has(user.id),
+  ssoAvailable: domains.has(domainOfAddress(user.email) ?? ''),
   createdAt,
   roles: roles.filter(({ membershipId }) => membershipId === id),
 });

@@ -58,7 +58,16 @@ const insertAccount = (
           [id, name, slug, now],
         );
         return (
-          inserted.length > 0 && { id, name, slug, requireMfa: false, closedAt: null, createdAt: now, updatedAt: now }
+          inserted.length > 0 && {
+            id,
+            name,
+            slug,
+            requireMfa: false,
+            requireSso: false,
+            closedAt: null,
+            createdAt: now,
+            updatedAt: now,
+          }
         );
       },
     },

@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { AccountScope } from '../../platform/scope.js';
+import { isOwner } from '../capabilities/owners.js';
 import { DomainError } from '../errors.js';
 import { aal2 } from '../sessions/first-factor.js';
 
-/** The administrator who decides whether an Account requires a second factor, and their session. */
+/** The administrator who decides what an Account requires of a sign-in, and their session. */
 export interface DecidingAdmin {
   userId: string;
   sessionId: string;
@@ -23,9 +24,7 @@ export async function assertMayRequireMfa(
 ): Promise<void> {
   const [found] = await tx.query<{ acr: string; hasFactor: boolean; isOwner: boolean }[]>(
     `select s.acr, exists (select from user_mfa_factors f where f.user_id = s.user_id) as "hasFactor",
-       exists (select from memberships m
-         join membership_roles mr on mr.membership_id = m.id join administrator_roles r on r.id = mr.role_id
-         where m.account_id = $3 and m.user_id = s.user_id and r.system_key = 'owner' and mr.limits is null) as "isOwner"
+       exists (select from memberships m where m.account_id = $3 and m.user_id = s.user_id and ${isOwner('m')}) as "isOwner"
      from user_sessions s where s.id = $1 and s.user_id = $2`,
     [sessionId, userId, accountId],
   );

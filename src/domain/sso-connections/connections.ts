@@ -212,10 +212,10 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
     /** @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing */
     activate: statuses.activate,
 
-    /** Signs out everybody who signed in by it. @throws DomainError as `lockConnection`; sso_connection.not_active */
+    /** Signs out everybody who signed in by it. @throws DomainError as `createStatusChanges` */
     disable: statuses.disable,
 
-    /** Signs out everybody who signed in by it. @throws DomainError as `lockConnection` */
+    /** Signs out everybody who signed in by it. @throws DomainError as `createStatusChanges` */
     remove: statuses.remove,
   };
 }

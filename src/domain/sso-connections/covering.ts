@@ -45,7 +45,20 @@ export async function adminConnectionFor(
 }
 
 /**
- * Returns the same for an unknown Account: at most one Account has a domain verified. In a transaction of the system.
+ * Returns the domains of addresses with which an Account's administrators can sign in by its own connections: those that
+ * it has verified, or none without an active connection.
+ */
+export async function adminDomainsOf(tx: EntityManager, { accountId }: AccountScope): Promise<ReadonlySet<string>> {
+  const rows = await tx.query<{ domain: string }[]>(
+    `select domain from sso_domains where account_id = $1 and organization_id is null and status = 'verified'
+       and exists (select from sso_connections where account_id = $1 and environment_id is null and status = 'active')`,
+    [accountId],
+  );
+  return new Set(rows.map(({ domain }) => domain));
+}
+
+/**
+ * Returns the connection of `adminConnectionFor` for an unknown Account: at most one Account has a domain verified. In a transaction of the system.
  */
 export async function adminConnectionByAddress(tx: EntityManager, email: string): Promise<SsoConnection | null> {
   const [holder] = await tx.query<{ accountId: string }[]>(

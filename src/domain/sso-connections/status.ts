@@ -7,6 +7,7 @@ import { DomainError } from '../errors.js';
 import { endAllThrough, removeConnection } from './ending.js';
 import { recordConnectionEvent } from './events.js';
 import { type ConnectionAt, type ConnectionDetail, lockConnection, lockRequests } from './find.js';
+import { assertMayEnd } from './required.js';
 import { assertComplete } from './settings.js';
 
 /**
@@ -49,12 +50,16 @@ export function createStatusChanges({
         return detail(tx, { ...connection, ...activated });
       }),
 
-    /** Leaves a disabled connection as it is. @throws DomainError as `lockConnection`; sso_connection.not_active */
+    /**
+     * Leaves a disabled connection as it is.
+     * @throws DomainError as `lockConnection`; sso_connection.not_active, sso_connection.required
+     */
     disable: (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
       change(at, caller, async (tx, connection) => {
         const { id, status } = connection;
         if (status === 'disabled') return detail(tx, connection);
         if (status === 'configuring') throw new DomainError('sso_connection.not_active');
+        await assertMayEnd(tx, connection, { caller, as: 'disabled' });
         const disabled = { status: 'disabled', updatedAt: now() } as const;
         await tx.update(SsoConnection, { id }, disabled);
         await recordConnectionEvent(tx, 'sso_connection.disabled', connection, { previous_status: status });
@@ -62,9 +67,12 @@ export function createStatusChanges({
         return detail(tx, { ...connection, ...disabled });
       }),
 
-    /** @throws DomainError as `lockConnection` */
+    /** @throws DomainError as `lockConnection`; sso_connection.required */
     remove: (at: ConnectionAt, caller: Caller): Promise<void> =>
-      change(at, caller, (tx, connection) => removeConnection(tx, connection, now())),
+      change(at, caller, async (tx, connection) => {
+        await assertMayEnd(tx, connection, { caller, as: 'deleted' });
+        await removeConnection(tx, connection, now());
+      }),
   };
 }
 

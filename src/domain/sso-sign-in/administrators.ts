@@ -10,7 +10,7 @@ import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import { isSameProvider, type NamedProvider } from '../sso-connections/provider.js';
 import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
-import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
+import type { Browser, ProviderOutcome, SignIn } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import { freshAuthentication, isRecentEnough, noDemands, provedAt } from './recency.js';
@@ -20,7 +20,7 @@ import type { AnsweredSsoRequest } from './requests.js';
 export type AdministratorRefusal = SsoRefusal | PersonRefusal;
 
 /** The result of coming back from a provider: signed in, with several Applications to choose from, or refused. */
-export type AdministratorArrival = { refusal: AdministratorRefusal } | { signedIn: SignInOutcome };
+export type AdministratorArrival = { refusal: AdministratorRefusal } | { signedIn: ProviderOutcome };
 
 export interface AdministratorSsoDeps {
   db: Db;

@@ -4,6 +4,7 @@ import { DomainError } from '../errors.js';
 import { type Acr, aal2 } from '../sessions/first-factor.js';
 import { type Binding, type Named, type Reachable, reachableOf, unbound } from './reachable.js';
 import type { Selection, Selections } from './selections.js';
+import { type SsoRequired, sentToProvider } from './sent-to-provider.js';
 import type { SessionProof, SessionTokens, UserSessions } from './user-sessions.js';
 
 export interface Browser {
@@ -36,6 +37,7 @@ export type SignInOutcome =
   | ({ outcome: 'authenticated' } & SignedIn)
   | ({ outcome: 'account_required' } & SignedIn)
   | ({ outcome: 'mfa_required' } & AdminChallenge)
+  | SsoRequired
   | {
       outcome: 'application_selection_required';
       selectionToken: string;
@@ -63,8 +65,15 @@ export interface FirstProof {
 /** The browser of a sign-in and the Application that it asked for. */
 export type SignInPlace = Browser & { applicationId?: string | undefined };
 
+/** What proved a user, if an identity provider did, and where they may go and want to. */
+interface Going {
+  provider: Selection['provider'];
+  all: Reachable[];
+  applicationId: string | undefined;
+}
+
 export interface OutcomesDeps {
-  db: Pick<Db, 'statement'>;
+  db: Pick<Db, 'statement' | 'transaction'>;
   sessions: Pick<UserSessions, 'start'>;
   selections: Selections;
   challenges: Pick<AdminChallenges, 'ask'>;
@@ -96,13 +105,16 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     return { account, application, user: { id: userId, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
   }
 
+  const leadsElsewhere = (user: SigningInUser, { provider, all, applicationId }: Going): Promise<SsoRequired | null> =>
+    provider ? Promise.resolve(null) : sentToProvider(db, { user, all, applicationId });
+
   /** Starts a session for a user who has proved everything required, or offers the Applications to bind it to. */
-  async function enter(
+  async function letIn(
     user: SigningInUser,
     proved: Selection,
-    { applicationId, ...browser }: SignInPlace,
+    { all, applicationId, ...browser }: SignInPlace & Pick<Going, 'all'>,
   ): Promise<EnteredOutcome> {
-    const reachable = reachableThrough(proved.provider, await reachableOf(db, user.id));
+    const reachable = reachableThrough(proved.provider, all);
     const [first] = reachable;
     if (!first && proved.provider) throw new DomainError('auth.invalid_credentials'); // not a member any more
     if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proved, ...browser })) };
@@ -122,11 +134,25 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
 
   return {
     start,
-    enter,
 
-    /** Continues after a first factor: with a challenge if the user has a second factor, otherwise as `enter`. */
+    /** Continues after the last factor. What the user's Accounts require is read again. */
+    async enter(user: SigningInUser, proved: Selection, place: SignInPlace): Promise<EnteredOutcome> {
+      const all = await reachableOf(db, user.id);
+      const { applicationId } = place;
+      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, all, applicationId });
+      return elsewhere ?? letIn(user, proved, { ...place, all });
+    },
+
+    /**
+     * Continues after a first factor: with a challenge if the user has a second factor, otherwise as `enter`. Whoever is
+     * sent to an identity provider is not asked for a second factor here, so that the answer is that to a wrong password.
+     */
     async decide(user: SigningInUser, first: FirstProof, place: SignInPlace): Promise<SignInOutcome> {
       const { method, asksOwnFactor = false, ...proved } = first;
+      const all = await reachableOf(db, user.id);
+      const { applicationId } = place;
+      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, all, applicationId });
+      if (elsewhere) return elsewhere;
       const selection = selections.begin(user, proved);
       const { userId, amr, authenticatedAt, authTime, passwordChangedAt, provider } = selection;
       const { connectionId: ssoConnectionId = null, ssoSessionId = null } = provider ?? {};
@@ -141,12 +167,15 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
         ssoSessionId,
       };
       const isEnough = first.acr === aal2 && !asksOwnFactor;
-      const asked = isEnough ? null : await challenges.ask({ ...begun, applicationId: place.applicationId ?? null });
-      return asked ? { outcome: 'mfa_required', ...asked } : enter(user, selection, place);
+      const asked = isEnough ? null : await challenges.ask({ ...begun, applicationId: applicationId ?? null });
+      return asked ? { outcome: 'mfa_required', ...asked } : letIn(user, selection, { ...place, all });
     },
   };
 }
 
-/** An Account's identity provider grants access to that Account only, not to others that the user is a member of. */
+/**
+ * An Account's identity provider grants access to that Account only, not to others that the user is a member of; and
+ * what is proved here grants none to an Account that requires its own provider.
+ */
 export const reachableThrough = (provider: Selection['provider'], all: Reachable[]): Reachable[] =>
-  all.filter(({ account }) => !provider || account.id === provider.accountId);
+  all.filter(({ account, ssoOnly }) => (provider ? account.id === provider.accountId : !ssoOnly));

@@ -9,6 +9,7 @@ import { covers, type Place } from '../capabilities/role-limits.js';
 import { capabilitiesAt } from '../capabilities/roles-authority.js';
 import { aal2 } from '../sessions/first-factor.js';
 import type { AdminSubject } from './admin-tokens.js';
+import { needsOwnProvider } from './own-provider.js';
 import { nodesIn } from './reachable.js';
 
 export interface PortalPath {
@@ -22,7 +23,7 @@ export interface PortalAccess {
   accountId: string;
   membershipId: string;
   /** What the member has to do before the Account lets them do anything; null if nothing. */
-  owes: 'other_sign_in' | 'enrollment' | 'challenge' | null;
+  owes: 'other_sign_in' | 'sso' | 'enrollment' | 'challenge' | null;
   /** Null if the path names none, one that does not exist, or one that no role of the member reaches. */
   applicationId: string | null;
   environmentId: string | null;
@@ -47,9 +48,10 @@ export interface PortalAccesses {
 const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
-// A member who owes something is refused every request. If the Account requires no second factor, none is looked up.
+// A member who owes something is refused every request. What the Account does not require is not looked up.
 const owes = `case when m.id is null then null
   when ${needsOtherSignIn('session', 'm.account_id')} then 'other_sign_in'
+  when ${needsOwnProvider('m', 'a', 'session.sso_connection_id')} then 'sso'
   when not a.require_mfa or session.acr = '${aal2}' then null
   when exists (select from user_mfa_factors f where f.user_id = session.user_id) then 'challenge' else 'enrollment' end`;
 
@@ -57,7 +59,7 @@ const owes = `case when m.id is null then null
 // leads through an Application where it reaches an Environment or a node, and through an Environment where it reaches a
 // node.
 const findStatement = {
-  name: 'portal_access_with_mfa',
+  name: 'portal_access_with_sso',
   text: `select m.id as membership_id, ${owes} as owes, m.account_id, p.id as application_id, e.id as environment_id, coalesce(r.roles, '[]') as roles
 from (select s.user_id, s.account_id, s.acr, s.sso_connection_id ${alive}) session
 left join accounts a on a.slug = $4

@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/database/db.js';
+import { isSsoOnly } from './own-provider.js';
 
 export interface Named {
   id: string;
@@ -15,6 +16,8 @@ export interface NamedAccount extends Named {
 export interface Reachable {
   account: NamedAccount;
   application: Named | null;
+  /** Whether the Account admits them only by a sign-in through its own identity provider. */
+  ssoOnly: boolean;
 }
 
 interface Row {
@@ -22,6 +25,7 @@ interface Row {
   account_name: string;
   account_slug: string;
   account_require_mfa: boolean;
+  sso_only: boolean;
   application_id: string | null;
   application_name: string;
   application_slug: string;
@@ -39,8 +43,9 @@ export const reaches = (m: string, p: string): string => `exists (
     or exists (select ${nodesIn('mr.limits')} and n.application_id = ${p}.id)))`;
 
 const statement = {
-  name: 'applications_within_nodes_with_mfa',
+  name: 'applications_within_nodes_with_sso',
   text: `select a.id as account_id, a.name as account_name, a.slug as account_slug, a.require_mfa as account_require_mfa,
+  ${isSsoOnly('m', 'a')} as sso_only,
   p.id as application_id, p.name as application_name, p.slug as application_slug
 from memberships m
 join accounts a on a.id = m.account_id
@@ -64,6 +69,7 @@ export async function reachableOf(db: Pick<Db, 'statement'>, userId: string): Pr
       name: row.application_name,
       slug: row.application_slug,
     },
+    ssoOnly: row.sso_only,
   })) as Reachable[];
 }
 

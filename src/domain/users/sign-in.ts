@@ -20,7 +20,7 @@ import {
   type SignInPlace,
   type SigningInUser,
 } from './outcomes.js';
-import { reachableOf, unbound } from './reachable.js';
+import { type Binding, type Reachable, reachableOf, unbound } from './reachable.js';
 import { createSelections, type Selection } from './selections.js';
 import type { UserSessions } from './user-sessions.js';
 
@@ -50,22 +50,25 @@ export interface ProvedByProvider {
   applicationId: string | null;
 }
 
-/** The outcome of a sign-in by password. */
-export type PasswordOutcome = SignInOutcome | { outcome: 'sso_required' };
+/** The outcome of a sign-in by an identity provider, which leads to no other. */
+export type ProviderOutcome = Exclude<SignInOutcome, { outcome: 'sso_required' }>;
 
 export interface SignIn {
   /**
    * Signs in by password. A failure gets the same answer after the same time, whether or not anybody has the address:
-   * `sso_required` if an Account's own identity provider is responsible for the address's domain.
+   * `sso_required` if an Account's own identity provider is responsible for the address's domain. The right password
+   * has that outcome, too, if the Account admits the user only by its provider.
    * @throws DomainError auth.invalid_credentials otherwise; rate_limit.exceeded after too many failures for the
    *   address, whether or not anybody has it, and even for the right password
    */
-  signIn(attempt: { email: string; password: string } & SignInPlace): Promise<PasswordOutcome>;
+  signIn(
+    attempt: { email: string; password: string } & SignInPlace,
+  ): Promise<SignInOutcome | { outcome: 'sso_required' }>;
   /**
    * Continues for a user whom an identity provider has proved, in the provider's Account.
    * @throws DomainError auth.invalid_credentials if their membership of that Account has ended
    */
-  signInByProvider(proved: ProvedByProvider & Browser): Promise<SignInOutcome>;
+  signInByProvider(proved: ProvedByProvider & Browser): Promise<ProviderOutcome>;
   /**
    * Continues with a second factor.
    * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked; auth.invalid_credentials if the
@@ -76,7 +79,8 @@ export interface SignIn {
   ): Promise<EnteredOutcome>;
   /**
    * Starts the session in the chosen Application, once for each selection token.
-   * @throws DomainError auth.invalid_credentials for an invalid token, application.not_found if they do not reach it
+   * @throws DomainError auth.invalid_credentials for an invalid token, application.not_found if they do not reach it,
+   *   account.sso_required if its Account admits them only by its own identity provider
    */
   selectApplication(choice: { selectionToken: string; applicationId: string } & Browser): Promise<SignedIn>;
   /**
@@ -128,6 +132,10 @@ const rehash = {
   name: 'rehash_user_password',
   text: 'update users set password_hash = $3 where id = $1 and password_hash = $2',
 };
+
+/** The binding of a session to an Application of an Account that the user has just created. */
+const bindingTo = (applicationId: string, reachable: Reachable[]): Binding =>
+  reachable.find(({ application, ssoOnly }) => !ssoOnly && application?.id === applicationId) ?? unbound;
 
 /** For a proof that was given to us, right now, and not to an identity provider. */
 const provedHere = { provider: null, authTime: null };
@@ -188,7 +196,13 @@ export function createSignIn(deps: SignInDeps): SignIn {
       if (reachableThrough(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
       const acr = amr.includes('mfa') ? aal2 : aal1;
       const place = { ...browser, applicationId: applicationId ?? undefined };
-      return outcomes.decide(user, { method: 'sso', amr, acr, provider, authTime, asksOwnFactor }, place);
+      const outcome = await outcomes.decide(
+        user,
+        { method: 'sso', amr, acr, provider, authTime, asksOwnFactor },
+        place,
+      );
+      if (outcome.outcome === 'sso_required') throw new DomainError('auth.invalid_credentials'); // never: it has come from there
+      return outcome;
     },
 
     async answerChallenge({ challengeToken, proof, locale, ...browser }) {
@@ -208,10 +222,11 @@ export function createSignIn(deps: SignInDeps): SignIn {
       if (selection.acr !== aal2 && (await challenges.isAsked(user.id))) {
         throw new DomainError('auth.invalid_credentials');
       }
-      const chosen = reachableThrough(selection.provider, await reachableOf(db, user.id)).find(
-        ({ application }) => application?.id === applicationId,
-      );
-      if (!chosen) throw new DomainError('application.not_found');
+      const all = await reachableOf(db, user.id);
+      const isChosen = ({ application }: Reachable) => application?.id === applicationId;
+      const chosen = reachableThrough(selection.provider, all).find(isChosen);
+      const isClosed = !selection.provider && all.some(isChosen); // since the choice was offered
+      if (!chosen) throw new DomainError(isClosed ? 'account.sso_required' : 'application.not_found');
       return outcomes.start(user, chosen, { ...selection, ...browser }).catch((error: unknown) => {
         throw violates(error, 'user_sessions_pkey') ? new DomainError('auth.invalid_credentials') : error;
       });
@@ -224,7 +239,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
         challenges.isAsked(userId),
       ]);
       if (isAsked) throw new DomainError('registration.link_invalid');
-      const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
+      const binding = bindingTo(applicationId, reachable);
       // RFC 8176 has no name for a link in a mail; it is a secret that works once.
       const proved = selections.begin(user, { amr: ['otp'], acr: aal1, ...provedHere });
       return outcomes.start(user, binding, { ...proved, sessionId, ...browser });
@@ -239,7 +254,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
         reachableOf(db, userId),
       ]);
       if (!own) throw new DomainError('auth.invalid_credentials');
-      const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
+      const binding = bindingTo(applicationId, reachable);
       // The user proves nothing again: the new session takes over what the calling session says about its proof.
       return outcomes.start(user, binding, {
         ...selections.begin(user, own),

@@ -14,6 +14,7 @@ import { containing, type Page, type PageRequest, readPage } from '../paging.js'
 import type { Acr } from '../sessions/first-factor.js';
 import { standingAtProvider } from '../sessions/provider-standing.js';
 import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
+import { needsOwnProvider } from './own-provider.js';
 import { reaches } from './reachable.js';
 
 /** A browser has to sign in again after this time without use, and after the longest life at the latest. */
@@ -83,14 +84,19 @@ export interface UserSessionsDeps {
   now: Clock;
 }
 
-// The next token does not name an Account or Application that the user has lost since; the session itself continues.
+const isClosed = needsOwnProvider('m', 'a', 's.sso_connection_id');
+
+// The next token does not name an Account or Application that the user has lost since, or that is closed to the session;
+// the session itself continues.
 const useStatement = {
-  name: 'use_user_session_with_auth_time',
+  name: 'use_user_session_with_sso',
   text: `update user_sessions s set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
 returning user_id as "userId", authenticated_at as "authenticatedAt", auth_time as "authTime", amr, acr,
-  (select m.account_id from memberships m where m.account_id = s.account_id and m.user_id = s.user_id) as "accountId",
-  (select p.id from applications p join memberships m on m.account_id = p.account_id and m.user_id = s.user_id
-   where p.id = s.application_id and ${reaches('m', 'p')}) as "applicationId"`,
+  (select a.id from accounts a join memberships m on m.account_id = a.id and m.user_id = s.user_id
+   where a.id = s.account_id and not ${isClosed}) as "accountId",
+  (select p.id from applications p join accounts a on a.id = p.account_id
+     join memberships m on m.account_id = a.id and m.user_id = s.user_id
+   where p.id = s.application_id and not ${isClosed} and ${reaches('m', 'p')}) as "applicationId"`,
 };
 const unusedStatement = {
   name: 'unused_admin_refresh_token',

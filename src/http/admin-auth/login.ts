@@ -6,7 +6,7 @@ import { Body, Id, single, TypedEmail } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { LoginOutcome, presentOutcome } from './outcomes.js';
+import { LoginOutcome, presentOutcome, presentSsoRequired } from './outcomes.js';
 
 const perIp = { name: 'admin-login', points: 5, windowSeconds: 15 * 60 };
 
@@ -27,7 +27,8 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'The result is in `outcome`. A user with a second factor is always asked for it first (`mfa_required`). A session ' +
           'comes with the admin refresh cookie and the session-marker cookie. Every failure gets the same response, after the ' +
           'same time, whether or not the email address is known: 401, or `sso_required` for every email address at a domain ' +
-          'that an account has verified and for which it has an active connection for its administrators. 5 per 15 minutes and ' +
+          'that an account has verified and for which it has an active connection for its administrators; there, an account ' +
+          'that requires single sign-on gives it for the right password, too. 5 per 15 minutes and ' +
           'IP address; per email address, from any network, 10 failures in 15 minutes and 50 in a day, which a new password ' +
           'through `password/forgot` resets.',
         tags: ['Admin authentication'],
@@ -51,11 +52,8 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     async (request, reply) => {
       const { email, password, application_id: applicationId } = request.body;
       const result = await users.signIn.signIn({ email, password, applicationId, ...browserOf(request) });
-      if (result.outcome === 'sso_required') {
-        const query = new URLSearchParams({ email, ...(applicationId && { application_id: applicationId }) });
-        const { outcome } = result;
-        return reply.send({ data: { outcome, redirect_to: `${baseUrl}/v1/auth/sso/start?${query}` } });
-      }
+      if (result.outcome === 'sso_required')
+        return reply.send({ data: presentSsoRequired(baseUrl, { email, applicationId }) });
       if ('refreshToken' in result) cookies.set(reply, result);
       return reply.send({ data: presentOutcome(result) });
     },

@@ -29,6 +29,13 @@ const Me = Resource('SignedInAdministrator', {
     Resource('AdministeredAccount', {
       ...NamedView.properties,
       require_mfa: Type.Boolean({ description: 'Whether the account admits only sessions with a second factor.' }),
+      require_sso: Type.Boolean({
+        description:
+          'Whether the account admits administrators, except Owners, only through its own identity provider.',
+      }),
+      sso_required: Type.Boolean({
+        description: 'Whether it is closed to this session because of that: sign in through `sso/start`.',
+      }),
       roles: Type.Array(Role),
     }),
   ),
@@ -128,9 +135,11 @@ async function present(users: Pick<AdminAuthOptions['users'], 'profile'>, subjec
       amr: session.amr,
       acr: session.acr as Static<typeof Acr>,
     },
-    accounts: accounts.map(({ requireMfa, roles, ...named }) => ({
+    accounts: accounts.map(({ requireMfa, requireSso, ssoRequired, roles, ...named }) => ({
       ...presentNamed(named),
       require_mfa: requireMfa,
+      require_sso: requireSso,
+      sso_required: ssoRequired,
       roles,
     })),
     account: account && presentNamed(account),

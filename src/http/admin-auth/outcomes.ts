@@ -1,12 +1,17 @@
 import { Type } from 'typebox';
-import type { EnteredOutcome, SignInOutcome } from '../../domain/users/sign-in.js';
+import type { EnteredOutcome, ProviderOutcome } from '../../domain/users/sign-in.js';
 import { NamedView, OneOf, Resource, Timestamp } from '../schemas.js';
 import { presentNamed, presentSignedIn, SignedInFields } from './answers.js';
 
 const SignedInOutcome = Resource(
   'SignedInOutcome',
   { outcome: OneOf(['authenticated', 'account_required']), ...SignedInFields },
-  { description: '`account_required`: signed in, without an account yet; `account` and `application` are null.' },
+  {
+    description:
+      '`account_required`: signed in, without an account that this session may enter; `account` and `application` are ' +
+      'null. If there are accounts that require single sign-on, and no identity provider speaks for the email address, ' +
+      '`me` lists them.',
+  },
 );
 const MfaRequired = Resource(
   'MfaRequiredOutcome',
@@ -32,13 +37,14 @@ const SsoRequired = Resource(
   {
     outcome: OneOf(['sso_required']),
     redirect_to: Type.String({
-      description: 'Where to send the browser: `sso/start`, with the parameters of this request.',
+      description: 'Where to send the browser: `sso/start`, with the email address and application of this sign-in.',
     }),
   },
   {
     description:
-      'The password was not accepted, and the domain of the email address has an identity provider for administrators. ' +
-      'This does not reveal whether the email address is known.',
+      'The domain of the email address has an identity provider for administrators, and either the password was not ' +
+      'accepted, or the account (that of the requested application, or every one) requires single sign-on. A password ' +
+      'therefore gets this whether or not it is right, and whether or not the email address is known. No session.',
   },
 );
 
@@ -47,9 +53,20 @@ export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionR
   title: 'LoginOutcome',
 });
 /** The possible outcomes of a second factor. */
-export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired], { title: 'ChallengeOutcome' });
+export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired, SsoRequired], {
+  title: 'ChallengeOutcome',
+});
 
-export function presentEntered(result: EnteredOutcome) {
+/** @param email as the person typed it, if they did: then the answer is the same whether or not anybody has it */
+export function presentSsoRequired(
+  baseUrl: string,
+  { email, applicationId }: { email: string; applicationId?: string | undefined },
+) {
+  const query = new URLSearchParams({ email, ...(applicationId && { application_id: applicationId }) });
+  return { outcome: 'sso_required' as const, redirect_to: `${baseUrl}/v1/auth/sso/start?${query}` };
+}
+
+export function presentEntered(result: Exclude<EnteredOutcome, { outcome: 'sso_required' }>) {
   if (result.outcome !== 'application_selection_required') {
     return { outcome: result.outcome, ...presentSignedIn(result) };
   }
@@ -63,7 +80,7 @@ export function presentEntered(result: EnteredOutcome) {
   };
 }
 
-export function presentOutcome(result: SignInOutcome) {
+export function presentOutcome(result: ProviderOutcome) {
   if (result.outcome !== 'mfa_required') return presentEntered(result);
   const { outcome, challengeToken, availableFactors, expiresAt } = result;
   return {

@@ -21,7 +21,9 @@ export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
       schema: {
         operationId: 'selectApplication',
         summary: 'Complete a sign-in by choosing an application',
-        description: 'Takes the `selection_token` of `login`, and sets the same cookies.',
+        description:
+          'Takes the `selection_token` of `login`, and sets the same cookies. `account.sso_required`: the account requires ' +
+          'single sign-on meanwhile.',
         tags: ['Admin authentication'],
         body: Body({ selection_token: Type.String({ maxLength: 2048 }), application_id: Id }),
         response: {
@@ -30,6 +32,7 @@ export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
             'validation.failed',
             'auth.invalid_credentials',
             'origin.foreign',
+            'account.sso_required',
             'application.not_found',
             'service.unavailable',
           ),

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SignedIn, SignInOutcome } from '../../domain/users/sign-in.js';
+import type { ProviderOutcome, SignedIn } from '../../domain/users/sign-in.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { redirect } from '../pages/redirect.js';
 import { wantsJson } from '../pages/wants-json.js';
@@ -34,7 +34,7 @@ export function createAdminLanding(pages: AdminPages) {
      * factor: the token is in the fragment of its address, which is not sent to any server. Without such an application
      * nobody can ask.
      */
-    arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
+    arrived(request: FastifyRequest, reply: FastifyReply, result: ProviderOutcome): FastifyReply {
       if (result.outcome === 'mfa_required') {
         if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
         if (app === null) return sendAdminPage(reply, 'admin-mfa-elsewhere', {}, adminLocaleOf(request));

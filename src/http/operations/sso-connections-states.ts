@@ -11,6 +11,13 @@ const endings = [
   'identity.sessions_revoked',
   'environment.settings_updated',
 ] as const;
+
+const isOfAccount = ({ level }: ConnectionsOf): boolean => level === 'account';
+const required =
+  'While the account requires single sign-on (`require_sso`), its last active connection has to stay: ' +
+  '`sso_connection.required`.';
+const refusedToEnd = (of: ConnectionsOf) => (isOfAccount(of) ? (['sso_connection.required'] as const) : []);
+
 export const activateConnection = (of: ConnectionsOf) =>
   operation({
     ...ofOne(of),
@@ -40,11 +47,12 @@ export const disableConnection = (of: ConnectionsOf) =>
     path: `${of.path}/disable`,
     summary: `Disable an SSO connection of the ${of.owner}`,
     description:
-      'Everybody who is signed in through it is signed out. The connection is kept, with its links to identities.',
+      'Everybody who is signed in through it is signed out. The connection is kept, with its links to identities.' +
+      (isOfAccount(of) ? ` ${required} Owners can disable it.` : ''),
     events: ['sso_connection.disabled', ...endings],
     answers: {
       200: single(ConnectionView),
-      ...errors(...of.missing, ...of.refused, 'sso_connection.not_active'),
+      ...errors(...of.missing, ...of.refused, 'sso_connection.not_active', ...refusedToEnd(of)),
     },
     handle: async ({ services, scope, caller, params }) => ({
       data: presentConnection(await services.ssoConnections.disable(of.at(scope, params.id), caller)),
@@ -83,8 +91,9 @@ export const deleteConnection = (of: ConnectionsOf) =>
     path: of.path,
     summary: `Delete an SSO connection of the ${of.owner}`,
     description:
-      'Everybody who is signed in through it is signed out. Their identities stay; the links to the provider are deleted.',
+      'Everybody who is signed in through it is signed out. Their identities stay; the links to the provider are deleted.' +
+      (isOfAccount(of) ? ` ${required}` : ''),
     events: ['sso_connection.deleted', ...endings],
-    answers: { 204: Type.Null(), ...errors(...of.missing, ...of.refused) },
+    answers: { 204: Type.Null(), ...errors(...of.missing, ...of.refused, ...refusedToEnd(of)) },
     handle: ({ services, scope, caller, params }) => services.ssoConnections.remove(of.at(scope, params.id), caller),
   });

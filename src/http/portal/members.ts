@@ -14,11 +14,16 @@ const MemberView = Resource('Administrator', {
   last_name: Type.String(),
   roles: Type.Array(Resource('AdministratorRoleHeld', { role_id: Id, name: Type.String(), limits: Limits })),
   mfa_enrolled: Type.Boolean({ description: 'Whether the administrator has a second factor.' }),
+  sso_available: Type.Boolean({
+    description:
+      'Whether an active SSO connection of the account is there for their email address. With `require_sso`, others get ' +
+      'in only as Owners.',
+  }),
   status: OneOf(['active'], { description: 'Somebody who has not accepted yet is an invite, not a member.' }),
   created_at: Timestamp,
 });
 
-const present = ({ id, user, roles, mfaEnrolled, createdAt }: Member) => ({
+const present = ({ id, user, roles, mfaEnrolled, ssoAvailable, createdAt }: Member) => ({
   id,
   user_id: user.id,
   email: user.email,
@@ -26,6 +31,7 @@ const present = ({ id, user, roles, mfaEnrolled, createdAt }: Member) => ({
   last_name: user.lastName,
   roles: roles.map(({ roleId, name, limits }) => ({ role_id: roleId, name, limits })),
   mfa_enrolled: mfaEnrolled,
+  sso_available: ssoAvailable,
   status: 'active' as const,
   created_at: createdAt,
 });

@@ -85,6 +85,7 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
 
 const owed = {
   other_sign_in: 'account.other_sign_in_required',
+  sso: 'account.sso_required',
   enrollment: 'mfa.enrollment_required',
   challenge: 'mfa.challenge_required',
 } as const satisfies Record<NonNullable<PortalAccess['owes']>, ErrorCode>;

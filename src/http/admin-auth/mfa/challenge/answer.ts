@@ -7,7 +7,7 @@ import { errors } from '../../../operation.js';
 import { single } from '../../../schemas.js';
 import { createAdminCookies } from '../../cookies.js';
 import type { AdminAuthOptions } from '../../options.js';
-import { ChallengeOutcome, presentEntered } from '../../outcomes.js';
+import { ChallengeOutcome, presentEntered, presentSsoRequired } from '../../outcomes.js';
 import { adminLocaleOf } from '../../pages.js';
 
 export const ChallengeFields = {
@@ -31,6 +31,7 @@ export const challengeEvents = [
   'auth.admin_mfa_challenge_passed',
   'auth.admin_mfa_challenge_failed',
   'auth.admin_signed_in',
+  'auth.admin_sign_in_failed',
 ] as const satisfies readonly EventAction[];
 
 /** Continues with a second factor, and sets the cookies of the session that it starts. */
@@ -44,6 +45,7 @@ export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 
       locale: adminLocaleOf(request),
       ...browserOf(request),
     });
+    if (entered.outcome === 'sso_required') return reply.send({ data: presentSsoRequired(baseUrl, entered) });
     if ('refreshToken' in entered) cookies.set(reply, entered);
     return reply.send({ data: presentEntered(entered) });
   };
