@@ -1,32 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import { after, type Clock, minutes } from '../../platform/clock.js';
-import { openSealedJson } from '../../platform/crypto/sealed-json.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
+import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/passkey-challenges.js';
 import type { Webauthn } from '../mfa/webauthn.js';
-import { spend } from '../spent-tokens.js';
-
-/** A browser may offer passkeys for as long as its sign-in page is open; after that it asks for a new challenge. */
-const passkeyLife = minutes(30);
-const context = 'passkey-login';
 
 /** The authorization request that a challenge is for; it is not valid for another. */
 export interface PasskeyRequest {
   /** `id` of the client's row. */
   oauthClientId: string;
   parameters: Readonly<Record<string, string>>;
-}
-
-export interface PasskeyChallenge {
-  options: PublicKeyCredentialRequestOptionsJSON;
-  /**
-   * Identifies the challenge when the answer comes. It is sealed, so that nothing is stored for everyone who opens the
-   * page.
-   */
-  token: string;
 }
 
 export type PasskeyResult =
@@ -37,12 +22,6 @@ export type PasskeyResult =
   | { outcome: 'refused' }
   /** The challenge is too old, was used, or was for another request. */
   | { outcome: 'expired' };
-
-interface Held {
-  challenge: string;
-  request: string;
-  expiresAt: number;
-}
 
 export interface PasskeyLoginDeps {
   db: Db;
@@ -55,18 +34,11 @@ export interface PasskeyLoginDeps {
  * Sign-in with a passkey alone. It identifies the person, and counts as two factors, since it has verified its user.
  */
 export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginDeps) {
-  const open = (token: string) => openSealedJson<Held>(sealing, token, context);
+  const challenges = createPasskeyChallenges({ db, sealing, context: 'passkey-login', now });
 
   return {
-    async begin(request: PasskeyRequest): Promise<PasskeyChallenge> {
-      const options = await webauthn.passkeyOptions();
-      const held: Held = {
-        challenge: options.challenge,
-        request: digestOf(request),
-        expiresAt: after(now(), passkeyLife).getTime(),
-      };
-      return { options, token: sealing.seal(JSON.stringify(held), context) };
-    },
+    begin: async (request: PasskeyRequest): Promise<PasskeyChallenge> =>
+      challenges.begin(await webauthn.passkeyOptions(), digestOf(request)),
 
     /** @param sent what the browser sent, unparsed */
     async signIn(
@@ -74,13 +46,9 @@ export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginD
       request: PasskeyRequest,
       { token, sent }: { token: string; sent: unknown },
     ): Promise<PasskeyResult> {
-      const held = open(token);
-      if (!held || held.expiresAt <= now().getTime() || held.request !== digestOf(request)) {
-        return { outcome: 'expired' };
-      }
-      // The challenge is spent before the answer is checked: one challenge, one answer.
-      if (!(await spend(db, held.challenge, new Date(held.expiresAt)))) return { outcome: 'expired' };
-      const { identityId, verified } = await webauthn.verifyPasskey(scope, { challenge: held.challenge, sent });
+      const challenge = await challenges.take(token, digestOf(request));
+      if (challenge === null) return { outcome: 'expired' };
+      const { identityId, verified } = await webauthn.verifyPasskey(scope, { challenge, sent });
       if (identityId !== null && verified) return { outcome: 'accepted', identityId, amr: [...verified.amr, 'mfa'] };
       await db.transaction(scope, (tx) =>
         recordEvent(tx, 'auth.identity_sign_in_failed', {
