@@ -29,7 +29,13 @@ export class UserMfaFactor {
   @Column('text', { array: true, nullable: true }) transports!: string[] | null;
   @Column('text', { nullable: true }) deviceType!: 'single_device' | 'multi_device' | null;
   @Column('boolean', { nullable: true }) isBackedUp!: boolean | null;
+  /** Whether the authenticator lists it without being told its id; null if the browser did not say. */
   @Column('boolean', { nullable: true }) isDiscoverable!: boolean | null;
+  /**
+   * Whether it signs in by itself, as a passkey: it has verified its user in a sign-in that the person had proved here,
+   * and not at an identity provider (WebAuthn Level 3 §4, `uvInitialized`; docs/decisions/0109).
+   */
+  @Column('boolean', { default: false }) signsIn!: boolean;
   @Column('timestamptz') enrolledAt!: Date;
   @Column('timestamptz', { nullable: true }) lastUsedAt!: Date | null;
 }

@@ -99,6 +99,7 @@ const messages = {
   'mfa.last_factor': 'A second factor is required, and this is the last one; enroll another one first',
   'mfa.not_enrolled': 'Enroll a second factor first',
   'mfa.own_factors': 'Your own second factors cannot be changed here; change them where you sign in',
+  'mfa.second_factor_only': 'This key works as a second factor only; sign in in another way',
   'mfa.too_many_factors': 'There are too many factors already; remove one first',
   'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',

@@ -96,6 +96,7 @@ const statuses: Record<ErrorCode, number> = {
   'mfa.last_factor': 409,
   'mfa.not_enrolled': 409,
   'mfa.own_factors': 403,
+  'mfa.second_factor_only': 403,
   'mfa.too_many_factors': 409,
   'mfa.trusted_device_not_found': 404,
   'oauth_client.has_no_secret': 400,

@@ -3,14 +3,13 @@ import { Id, Nullable, OneOf, Resource, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';
 
 /** A second factor of one of these kinds, as its owner sees it. */
-export const factorView = <const Kind extends string>(title: string, kinds: Kind[]) =>
-  Resource(title, {
-    id: Id,
-    type: OneOf(kinds),
-    label: Type.String(),
-    enrolled_at: Timestamp,
-    last_used_at: Nullable(Timestamp),
-  });
+export const factorFields = <const Kind extends string>(kinds: Kind[]) => ({
+  id: Id,
+  type: OneOf(kinds),
+  label: Type.String(),
+  enrolled_at: Timestamp,
+  last_used_at: Nullable(Timestamp),
+});
 
 export interface ShownFactor<Kind extends string> {
   id: string;
@@ -66,12 +65,3 @@ export const WebauthnConfirmation = {
   response: Json('`RegistrationResponseJSON`'),
   label: Type.Optional(Type.String({ maxLength: 100, description: 'The name that the person gives the factor.' })),
 };
-
-/** A factor that was just added, with the recovery codes if it is the first one. */
-export const presentAdded = <Kind extends string>(added: {
-  factor: ShownFactor<Kind>;
-  recoveryCodes: string[] | null;
-}) => ({
-  factor: presentFactor(added.factor),
-  recovery_codes: added.recoveryCodes,
-});

@@ -1,7 +1,6 @@
 import { IsNull } from 'typeorm';
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
-import { SsoConnection } from '../../entities/sso-connection.js';
 import { UserMfaFactor } from '../../entities/user-mfa-factor.js';
 import { UserRecoveryCode } from '../../entities/user-recovery-code.js';
 import { UserSession } from '../../entities/user-session.js';
@@ -11,7 +10,7 @@ import { createUserTotp } from '../../src/domain/admin-mfa/totp.js';
 import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
-import { ok, provedIn, refusalOf, withFactors } from '../support/admin-mfa.js';
+import { ok, provedIn, providerOf, refusalOf, withFactors } from '../support/admin-mfa.js';
 import { totpCode } from '../support/mfa.js';
 
 let auth: AdminAuth;
@@ -53,6 +52,7 @@ describe('an authenticator app', () => {
         id: app.factor.id,
         type: 'totp',
         label: 'Authenticator app',
+        signs_in: false,
         enrolled_at: expect.any(String),
         last_used_at: expect.any(String),
       },
@@ -481,25 +481,7 @@ describe('nothing else is a way around the factor', () => {
 
   test('a sign-in by an identity provider needs the factor too, unless the provider asked for two factors', async () => {
     const ana = await withApp();
-    const [{ account }] = ana.accounts as [(typeof ana.accounts)[number]];
-    const at = auth.now();
-    const connection = { id: crypto.randomUUID(), accountId: account.id, scope: 'admin', type: 'saml' } as const;
-    const more = { name: 'Acme', status: 'active', ownedByOrganization: false, oidcScopes: [] } as const;
-    await auth.db.transaction('system', (tx) =>
-      tx.insert(SsoConnection, { ...connection, ...more, oidcScopes: [], createdAt: at, updatedAt: at }),
-    );
-    const by = (amr: string[]) =>
-      auth.users.signIn.signInByProvider({
-        userId: ana.id,
-        accountId: account.id,
-        connectionId: connection.id,
-        ssoSessionId: null,
-        amr,
-        applicationId: null,
-        authTime: auth.now(),
-        ipAddress: null,
-        userAgent: null,
-      });
+    const { by, connectionId } = await providerOf(auth, ana);
     const weak = await by(['pwd']);
     expect(weak.outcome).toBe('mfa_required');
     const { challengeToken } = weak as { challengeToken: string };
@@ -509,6 +491,6 @@ describe('nothing else is a way around the factor', () => {
     expect(strong.outcome).toBe('authenticated');
     expect(provedIn((strong as { accessToken: string }).accessToken)).toEqual({ amr: ['pwd', 'mfa'], acr: aal2 });
     const sessions = await auth.db.transaction('system', (tx) => tx.findBy(UserSession, { userId: ana.id }));
-    expect(sessions.filter(({ ssoConnectionId }) => ssoConnectionId === connection.id)).toHaveLength(2);
+    expect(sessions.filter(({ ssoConnectionId }) => ssoConnectionId === connectionId)).toHaveLength(2);
   });
 });

@@ -98,6 +98,7 @@ test("an administrator's password that was not verified, at sign-in or at its ch
   const unused = {
     sessions: null as never,
     challenges: null as never,
+    passkeys: null as never,
     sealing: world.sealing,
     onRehashError: () => {},
   };
@@ -155,6 +156,7 @@ test('a guess that was checked counts, even if recording it fails', async () => 
   const unused = {
     sessions: null as never,
     challenges: null as never,
+    passkeys: null as never,
     sealing: world.sealing,
     onRehashError: () => {},
   };

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => auth.close());
 
-/** A user who is asked for their second factor in two tabs. */
+/** A user who is asked for their second factor in two tabs, and has a sign-in page open with a passkey. */
 interface Waiting {
   id: string;
   email: string;
@@ -23,6 +23,9 @@ interface Waiting {
   /** The token of the session in which they enrolled an app and a security key. */
   token: string;
   factorId: string;
+  passkeyId: string;
+  /** The answer of the passkey on that page. */
+  passkeyAnswer: { passkey_token: string; response: object };
   code(): string;
   recoveryCode: string;
   challenges: string[];
@@ -33,29 +36,42 @@ interface Waiting {
 
 /** @param applications with more than one, a right answer leads to the choice between them */
 const make = (applications: number) => async (): Promise<Waiting> => {
-  const { enrollTotp, enrollKey, challenge } = withFactors(auth);
+  const { enrollTotp, enrollKey, challenge, newKey, beginPasskey } = withFactors(auth);
   const person = await auth.addUser({ accounts: [applications] });
   const { accessToken: token } = await auth.sessionOf(person.id);
   const { factor, code, recovery_codes: codes } = await enrollTotp(token);
-  await enrollKey(token);
+  const passkey = await enrollKey(token, newKey({ isSynced: true, counts: false }));
+  const { passkey_token, options } = await beginPasskey();
+  const passkeyAnswer = { passkey_token, response: passkey.authenticator.get(options) };
   const challenges = [await challenge(person), await challenge(person)];
   auth.pass(1); // so that what happens now is later than their proof
   const applicationId = person.accounts[0]!.applications[0]!.id;
   const { id, email, password } = person;
-  const secrets = { factorId: factor.id, code, recoveryCode: codes![0]!, challenges };
+  const keys = { passkeyId: passkey.factor.id, passkeyAnswer };
+  const secrets = { factorId: factor.id, ...keys, code, recoveryCode: codes![0]!, challenges };
   return { id, email, password, token, applicationId, ...secrets, selections: [] };
 };
 
 const cameOf = ({ statusCode, body }: LightMyRequestResponse) =>
   statusCode < 300 ? String(statusCode) : `${statusCode} ${JSON.parse(body).error.code}`;
 
+/** `left` checks what such an answer is worth: sessions may have ended right after it, or right before theirs began. */
+const orEnded = (answer: LightMyRequestResponse) =>
+  ['200', '401 null'].includes(cameOf(answer)) ? 'goes on' : cameOf(answer);
+
 const answering = (tab: 0 | 1, kind: 'totp' | 'recovery-code') => async (person: Waiting) => {
   const code = kind === 'totp' ? person.code() : person.recoveryCode;
   const answer = await withFactors(auth).answer(kind, person.challenges[tab]!, code);
   const selection = answer.json().data?.selection_token;
   if (selection) person.selections.push(selection);
-  // `left` checks what such an answer is worth: sessions may have ended right after it, or right before theirs began.
-  return ['200', '401 null'].includes(cameOf(answer)) ? 'goes on' : cameOf(answer);
+  return orEnded(answer);
+};
+
+const signIn = async (person: Waiting) => {
+  const answer = await auth.post('/passkey', person.passkeyAnswer);
+  const selection = answer.json().data?.selection_token;
+  if (selection) person.selections.push(selection);
+  return orEnded(answer);
 };
 
 const happenings = {
@@ -65,6 +81,10 @@ const happenings = {
   recover: answering(0, 'recovery-code'),
   recoverTwice: answering(0, 'recovery-code'),
   recoverInSecondTab: answering(1, 'recovery-code'),
+  signIn,
+  signInTwice: signIn,
+  removePasskey: async ({ passkeyId, token }: Waiting) =>
+    cameOf(await auth.delete(`/mfa/factors/${passkeyId}`, bearer(token))),
   removeFactor: async ({ factorId, token }: Waiting) =>
     cameOf(await auth.delete(`/mfa/factors/${factorId}`, bearer(token))),
   renewCodes: async ({ token }: Waiting) => cameOf(await auth.post('/mfa/recovery-codes', undefined, bearer(token))),
@@ -113,20 +133,25 @@ test.each<[Happening, Happening[]]>([
   expect(await unlike(1, pairs, (statements) => 1 + below(statements))).toEqual([]);
 });
 
-test.each<[Happening, number]>([
-  ['answerTwice', 1],
-  ['removeFactor', 1],
-  ['reset', 1],
-  ['reset', 2],
+test.each<['answer' | 'signIn', Happening, number]>([
+  ['answer', 'answerTwice', 1],
+  ['answer', 'removeFactor', 1],
+  ['answer', 'reset', 1],
+  ['answer', 'reset', 2],
+  ['signIn', 'signInTwice', 1],
+  ['signIn', 'removePasskey', 1],
+  ['signIn', 'changePassword', 1],
+  ['signIn', 'reset', 1],
+  ['signIn', 'reset', 2],
 ])(
-  'an answer and "%s", interleaved at any statement, have the outcome of one order, with %i applications',
-  async (other, applications) => {
+  '"%s" and "%s", interleaved at any statement, have the outcome of one order, with %i applications',
+  async (first, other, applications) => {
     const { statements } = await auth.whileTimeStands(async () => {
       const person = await make(applications)();
-      return counted(() => happenings.answer(person));
+      return counted(() => happenings[first](person));
     });
     let at = 0;
-    expect(await unlike(applications, Array(statements).fill(['answer', other]), () => ++at)).toEqual([]);
+    expect(await unlike(applications, Array(statements).fill([first, other]), () => ++at)).toEqual([]);
   },
 );
 

@@ -1,10 +1,23 @@
+import { randomUUID } from 'node:crypto';
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
+import { SsoConnection } from '../../entities/sso-connection.js';
 import { type AdminAuth, bearer } from './admin-auth.js';
-import { type Authenticator, createAuthenticator } from './authenticator.js';
+import { type Authenticator, createAuthenticator, type Flaws } from './authenticator.js';
 import { totpCode } from './mfa.js';
 
-type Person = Pick<Awaited<ReturnType<AdminAuth['addUser']>>, 'email' | 'password'>;
+export interface PasskeyRequest {
+  passkey_token: string;
+  options: PublicKeyCredentialRequestOptionsJSON;
+}
+interface PasskeyMore {
+  flaws?: Flaws;
+  headers?: Record<string, string>;
+  application_id?: string;
+}
+type Added = Awaited<ReturnType<AdminAuth['addUser']>>;
+type Person = Pick<Added, 'email' | 'password'>;
 
 /** Returns what a person with second factors does in their browser. */
 export function withFactors(auth: AdminAuth) {
@@ -39,7 +52,7 @@ export function withFactors(auth: AdminAuth) {
       201,
     );
     return { ...added, authenticator } as {
-      factor: { id: string; type: string; label: string };
+      factor: { id: string; type: string; label: string; signs_in: boolean };
       recovery_codes: string[] | null;
       authenticator: Authenticator;
     };
@@ -61,6 +74,12 @@ export function withFactors(auth: AdminAuth) {
     newKey,
     answer: (kind: 'totp' | 'recovery-code', challengeToken: string, code: string, headers = {}) =>
       auth.post(`/mfa/challenge/${kind}`, { challenge_token: challengeToken, code }, headers),
+    /** Asks for a challenge as a sign-in page does, which has no name of anybody yet. */
+    beginPasskey: async () => ok(await auth.post('/passkey/options')) as PasskeyRequest,
+    async signInByPasskey(authenticator: Authenticator, { flaws = {}, headers = {}, ...more }: PasskeyMore = {}) {
+      const { passkey_token, options } = ok(await auth.post('/passkey/options', undefined, headers)) as PasskeyRequest;
+      return auth.post('/passkey', { passkey_token, response: authenticator.get(options, flaws), ...more }, headers);
+    },
     async answerKey(challengeToken: string, authenticator: Authenticator) {
       const options = ok(await auth.post('/mfa/challenge/webauthn/options', { challenge_token: challengeToken }));
       const response = authenticator.get(options);
@@ -71,6 +90,28 @@ export function withFactors(auth: AdminAuth) {
   function newKey(options: Partial<Parameters<typeof createAuthenticator>[0]> = {}) {
     return createAuthenticator({ origin: auth.baseUrl, ...options });
   }
+}
+
+/** Gives the first Account of a person an identity provider, by which the person signs in. */
+export async function providerOf(auth: AdminAuth, { id: userId, accounts: [first] }: Pick<Added, 'id' | 'accounts'>) {
+  const accountId = first!.account.id;
+  const connectionId = randomUUID();
+  const at = auth.now();
+  await auth.db.transaction('system', (tx) =>
+    tx.insert(SsoConnection, {
+      ...{ id: connectionId, accountId, scope: 'admin', type: 'saml', name: 'Acme', status: 'active' },
+      ...{ ownedByOrganization: false, oidcScopes: [], createdAt: at, updatedAt: at },
+    }),
+  );
+  const browser = { ipAddress: null, userAgent: null };
+  return {
+    connectionId,
+    by: (amr: string[]) =>
+      auth.users.signIn.signInByProvider({
+        ...{ userId, accountId, connectionId, ssoSessionId: null, amr, applicationId: null },
+        ...{ authTime: auth.now(), ...browser },
+      }),
+  };
 }
 
 /** Returns the data of an answer. @throws Error if the answer has another status */

@@ -17,6 +17,8 @@ export interface AuthenticatorOptions {
   isSynced?: boolean;
   /** Whether it has a signature counter; synced passkeys cannot. */
   counts?: boolean;
+  /** Whether it stores keys that it lists by itself; null if the browser does not say. */
+  isDiscoverable?: boolean | null;
   algorithm?: 'ES256' | 'EdDSA' | 'RS256';
 }
 
@@ -66,6 +68,7 @@ export function createAuthenticator({
   verifiesUser = true,
   isSynced = false,
   counts = !isSynced,
+  isDiscoverable = isSynced,
   algorithm = 'ES256',
 }: AuthenticatorOptions) {
   const credentials: Credential[] = [];
@@ -117,7 +120,7 @@ export function createAuthenticator({
           attestationObject: cbor(attestation).toString('base64url'),
           transports: isSynced ? ['hybrid', 'internal'] : ['usb'],
         },
-        clientExtensionResults: { credProps: { rk: isSynced } },
+        clientExtensionResults: isDiscoverable === null ? {} : { credProps: { rk: isDiscoverable } },
       };
     },
 

@@ -7,6 +7,7 @@ import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code
 import { type AdminChallenges, createAdminChallenges } from './challenges.js';
 import { createUserFactors } from './factors.js';
 import { createOwnAdminMfa, type OwnAdminMfa } from './own-factors.js';
+import { type AdminPasskeys, createAdminPasskeys } from './passkeys.js';
 import { createPendingUserSignIns } from './pending-sign-ins.js';
 import { createProof } from './proof.js';
 import { createUserRecoveryCodes } from './recovery-codes.js';
@@ -24,9 +25,13 @@ export interface AdminMfaDeps {
   now: Clock;
 }
 
-/** Second factors of platform admins (docs/decisions/0043): the challenges at sign-in, and their owners' management. */
+/**
+ * Second factors of platform admins (docs/decisions/0043): the challenges at sign-in, passkeys in place of a password,
+ * and their owners' management.
+ */
 export interface AdminMfa {
   challenges: AdminChallenges;
+  passkeys: AdminPasskeys;
   own: OwnAdminMfa;
 }
 
@@ -42,6 +47,7 @@ export function createAdminMfa(deps: AdminMfaDeps): AdminMfa {
   const ownWebauthn = createOwnWebauthn({ db, sealing, webauthn, now });
   return {
     challenges: createAdminChallenges({ db, attempts, factors, recoveryCodes, totp, webauthn, pending, now }),
+    passkeys: createAdminPasskeys({ db, sealing, webauthn, now }),
     own: createOwnAdminMfa({ proof, attempts, factors, recoveryCodes, totp, ownWebauthn }),
   };
 }

@@ -23,7 +23,7 @@ const mostFactors = 20;
 export type NewUserFactor = TotpFactor | KeyFactor;
 
 /** What may be shown of a factor. */
-export type UserFactorSummary = Pick<UserMfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>;
+export type UserFactorSummary = Pick<UserMfaFactor, 'id' | 'type' | 'label' | 'signsIn' | 'enrolledAt' | 'lastUsedAt'>;
 
 export interface AddedUserFactor {
   factor: UserFactorSummary;
@@ -76,7 +76,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
           if ((await tx.countBy(UserMfaFactor, { userId })) >= mostFactors)
             throw new DomainError('mfa.too_many_factors');
           const at = now();
-          const row = { ...factor, userId, enrolledAt: at, lastUsedAt: at };
+          const row = { ...factor, userId, signsIn: signsIn(factor, amr, session), enrolledAt: at, lastUsedAt: at };
           await tx.insert(UserMfaFactor, row).catch((error) => {
             const isThere = constraintsOfSame.some((name) => violates(error, name));
             throw isThere ? new DomainError('mfa.already_enrolled') : error;
@@ -132,11 +132,19 @@ const kindsStatement = {
 const requiring = `select from memberships m join accounts a on a.id = m.account_id
 where m.user_id = $1 and a.require_mfa limit 1`;
 const summary = {
-  select: { id: true, type: true, label: true, enrolledAt: true, lastUsedAt: true },
+  select: { id: true, type: true, label: true, signsIn: true, enrolledAt: true, lastUsedAt: true },
   order: { enrolledAt: 'asc', id: 'asc' },
 } as const;
 /** Violated when the enrollment of an app is confirmed twice, and when a key is registered already. */
 const constraintsOfSame = ['user_mfa_factors_pkey', 'user_mfa_factors_credential'];
+
+/**
+ * Whether a new factor signs in by itself from now on. One that was enrolled on an identity provider's word does not:
+ * it would outlive the provider, and open Accounts that do not trust it. Nor does a key without a PIN, since whoever
+ * finds it can set one.
+ */
+const signsIn = (factor: NewUserFactor, amr: readonly string[], { isProviders }: ProvenSession): boolean =>
+  factor.type === 'webauthn' && factor.isDiscoverable !== false && amr.includes('user') && !isProviders;
 
 /** @throws DomainError mfa.factor_not_found */
 async function find(

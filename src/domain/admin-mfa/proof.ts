@@ -18,6 +18,8 @@ export interface ProvenSession {
   /** When the identity provider authenticated the person; null if the sign-in was not at one. */
   authTime: Date | null;
   hasFactor: boolean;
+  /** Whether it began at an identity provider. */
+  isProviders: boolean;
   /** Whether it began at an identity provider and the user showed none of their own factors. */
   isProvidersWord: boolean;
   /** Whether it gives no access to one of the user's Accounts. */
@@ -25,12 +27,12 @@ export interface ProvenSession {
 }
 
 const statement = {
-  name: 'proof_of_admin_session_with_auth_time',
+  name: 'proof_of_admin_session_with_provider',
   text: `
 select u.email::text, u.first_name as "firstName", u.last_name as "lastName", s.amr, s.acr, s.authenticated_at as "authenticatedAt",
   s.auth_time as "authTime",
   exists (select from user_mfa_factors f where f.user_id = u.id) as "hasFactor",
-  s.sso_connection_id is not null and not exists (
+  s.sso_connection_id is not null as "isProviders", s.sso_connection_id is not null and not exists (
     select from pending_user_sign_ins p where p.id = s.id and p.completed_at is not null) as "isProvidersWord",
   ${leavesAccountsOut('s')} as "leavesAccountsOut"
 from user_sessions s join users u on u.id = s.user_id

@@ -1,33 +1,74 @@
 import type {
+  AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server';
+import type { User } from '../../../entities/user.js';
 import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordOfUser } from '../events/user-events.js';
-import { amrOf, createCeremonies, credentialText, type KeyOwner } from '../mfa/webauthn-ceremonies.js';
+import {
+  type AssertionCheck,
+  amrOf,
+  createCeremonies,
+  credentialText,
+  type KeyOwner,
+} from '../mfa/webauthn-ceremonies.js';
 import { readAuthenticationResponse } from '../mfa/webauthn-responses.js';
 import type { OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 
 type StoredCredential = Pick<
   UserMfaFactor,
-  'id' | 'credentialId' | 'publicKey' | 'signCount' | 'deviceType' | 'transports'
+  'id' | 'userId' | 'credentialId' | 'publicKey' | 'signCount' | 'deviceType' | 'transports'
 >;
 
+const columns = `id, user_id as "userId", credential_id as "credentialId", public_key as "publicKey", sign_count as "signCount",
+  device_type as "deviceType", transports`;
 const ofUserStatement = {
-  name: 'webauthn_credentials_of_user',
-  text: `
-select id, credential_id as "credentialId", public_key as "publicKey", sign_count as "signCount", device_type as "deviceType", transports
-from user_mfa_factors where user_id = $1 and type = 'webauthn' order by enrolled_at, id`,
+  name: 'webauthn_credentials_of_user_with_owner',
+  text: `select ${columns} from user_mfa_factors where user_id = $1 and type = 'webauthn' order by enrolled_at, id`,
 };
 // WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. The row's lock serializes parallel uses.
 const useStatement = {
-  name: 'use_admin_webauthn_credential',
+  name: 'use_admin_webauthn_key',
   text: `
-update user_mfa_factors set sign_count = $3, is_backed_up = $4, last_used_at = $5
+update user_mfa_factors set sign_count = $3, is_backed_up = $4, last_used_at = $5,
+  signs_in = signs_in or ($6 and is_discoverable is distinct from false)
 where id = $1 and user_id = $2 and (sign_count < $3 or (sign_count = 0 and $3 = 0)) returning id`,
 };
+
+// Locks the owner before the key is read, in the same order as a removal or a reset of factors.
+const holdOwnerStatement = {
+  name: 'hold_owner_of_admin_webauthn_key',
+  text: `
+select id as "userId", password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt"
+from users where id = (select user_id from user_mfa_factors where credential_id = $1) for share`,
+};
+const ofOwnerStatement = {
+  name: 'admin_webauthn_key_of_owner',
+  text: `select ${columns}, signs_in as "signsIn" from user_mfa_factors where user_id = $1 and credential_id = $2`,
+};
+
+/** A key that was named in an answer, and what its owner's session checks again. */
+export type KeyOfUser = StoredCredential &
+  Pick<UserMfaFactor, 'signsIn'> &
+  Pick<User, 'passwordChangedAt' | 'mfaResetAt'>;
+
+type OfOwner = 'userId' | 'passwordChangedAt' | 'mfaResetAt';
+
+export interface AnsweredPasskey {
+  /** Null if nobody has it, whatever the answer is worth. */
+  key: KeyOfUser | null;
+  /** RFC 8176; null if the answer is refused, whatever the reason. */
+  amr: string[] | null;
+}
+
+interface Use extends AssertionCheck {
+  /** Whether the person has proved themselves here, with a password: then a key that verifies its user becomes a passkey. */
+  isOwnProof: boolean;
+  on: Pick<Db, 'statement' | 'transaction'>;
+}
 
 export interface UserWebauthnDeps {
   db: Db;
@@ -36,11 +77,30 @@ export interface UserWebauthnDeps {
   now: Clock;
 }
 
-/** Passkeys and security keys of platform admins, as second factors (WebAuthn Level 3). */
+/** Passkeys and security keys of platform admins, as second factors and as the only one (WebAuthn Level 3). */
 export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDeps) {
   const ceremonies = createCeremonies(baseUrl);
   const credentialsOf = (userId: string, on: Pick<Db, 'statement'> = db) =>
     on.statement<StoredCredential>(ofUserStatement, [userId]);
+
+  /** Verifies and counts the use of a key. Null if it is refused, whatever the reason. */
+  async function use(stored: StoredCredential, response: AuthenticationResponseJSON, { on, ...asked }: Use) {
+    const { id, userId } = stored;
+    const info = await ceremonies.checkAssertion({ ...stored, ownerId: userId }, response, asked);
+    if (!info) return null;
+    const { newCounter, credentialBackedUp, userVerified } = info;
+    const becomesPasskey = asked.isOwnProof && userVerified;
+    const used = await on.statement(useStatement, [id, userId, newCounter, credentialBackedUp, now(), becomesPasskey]);
+    if (used.length > 0) return amrOf(stored.deviceType, userVerified);
+    await on.transaction('system', (tx) =>
+      recordOfUser(tx, 'auth.admin_webauthn_counter_regressed', {
+        resourceId: userId,
+        outcome: 'denied',
+        metadata: { factor_id: id, stored: Number(stored.signCount), received: newCounter },
+      }),
+    );
+    return null;
+  }
 
   return {
     /** Returns options for `navigator.credentials.get` with the user's keys; replaces an earlier challenge. */
@@ -57,7 +117,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
      * @returns RFC 8176 names of what was proved; null if the answer is refused, whatever the reason
      */
     async verifyAssertion(
-      { id, userId }: OpenUserSignIn,
+      { id, userId, method }: OpenUserSignIn,
       sent: unknown,
       on: Pick<Db, 'statement' | 'transaction'>,
     ): Promise<string[] | null> {
@@ -65,20 +125,34 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       const response = readAuthenticationResponse(sent);
       if (challenge === null || response === null) return null;
       const stored = (await credentialsOf(userId, on)).find((one) => credentialText(one.credentialId) === response.id);
-      const asked = { challenge, asPasskey: false };
-      const info = stored && (await ceremonies.checkAssertion({ ...stored, ownerId: userId }, response, asked));
-      if (!info) return null;
-      const { newCounter, credentialBackedUp, userVerified } = info;
-      const used = await on.statement(useStatement, [stored.id, userId, newCounter, credentialBackedUp, now()]);
-      if (used.length > 0) return amrOf(stored.deviceType, userVerified);
-      await on.transaction('system', (tx) =>
-        recordOfUser(tx, 'auth.admin_webauthn_counter_regressed', {
-          resourceId: userId,
-          outcome: 'denied',
-          metadata: { factor_id: stored.id, stored: Number(stored.signCount), received: newCounter },
-        }),
-      );
-      return null;
+      return stored
+        ? use(stored, response, { challenge, asPasskey: false, isOwnProof: method === 'password', on })
+        : null;
+    },
+
+    /** Returns options for `navigator.credentials.get` with any passkey of this service; the caller keeps the challenge. */
+    passkeyOptions: (): Promise<PublicKeyCredentialRequestOptionsJSON> => ceremonies.requestOptions([], 'required'),
+
+    /**
+     * Checks the answer to a challenge that the caller has spent, in which the key has verified its user. The owner is
+     * locked until the end of the transaction.
+     * @param on the transaction; it has to be committed even if the answer is refused
+     */
+    async verifyPasskey(
+      { challenge, sent }: { challenge: string; sent: unknown },
+      on: Pick<Db, 'statement' | 'transaction'>,
+    ): Promise<AnsweredPasskey> {
+      const response = readAuthenticationResponse(sent);
+      // §7.2 step 6: nobody was named before, so the authenticator has to.
+      if (!response?.response.userHandle) return { key: null, amr: null };
+      const credentialId = Buffer.from(response.id, 'base64url');
+      const [owner] = await on.statement<Pick<KeyOfUser, OfOwner>>(holdOwnerStatement, [credentialId]);
+      const [stored] = owner
+        ? await on.statement<Omit<KeyOfUser, OfOwner>>(ofOwnerStatement, [owner.userId, credentialId])
+        : [];
+      if (!owner || !stored) return { key: null, amr: null };
+      const key = { ...stored, ...owner };
+      return { key, amr: await use(key, response, { challenge, asPasskey: true, isOwnProof: false, on }) };
     },
 
     /** Returns options for `navigator.credentials.create` without the user's keys; the caller keeps the challenge. */

@@ -248,7 +248,8 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   },
   'auth.admin_sign_in_failed': {
     method: 'The method that was tried.',
-    reason: 'The code of the refusal by an identity provider, or `sso_required`.',
+    reason:
+      'The code of the refusal, if an identity provider was involved or the passkey was right, or `sso_required`.',
     connection_id: 'The SSO connection.',
   },
   'auth.admin_locked': locked,

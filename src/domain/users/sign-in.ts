@@ -3,6 +3,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
+import type { AdminPasskeys } from '../admin-mfa/passkeys.js';
 import { DomainError } from '../errors.js';
 import { addressTyped, inALabels } from '../logins/address.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -65,6 +66,12 @@ export interface SignIn {
     attempt: { email: string; password: string } & SignInPlace,
   ): Promise<SignInOutcome | { outcome: 'sso_required' }>;
   /**
+   * Signs in by a passkey, which stands for the password and the second factor.
+   * @param attempt `token` as `passkeys.begin` returned it, and what the browser sent, not validated yet
+   * @throws DomainError mfa.challenge_invalid, auth.invalid_credentials, mfa.second_factor_only
+   */
+  signInByPasskey(attempt: { token: string; sent: unknown } & SignInPlace): Promise<EnteredOutcome>;
+  /**
    * Continues for a user whom an identity provider has proved, in the provider's Account.
    * @throws DomainError auth.invalid_credentials if their membership of that Account has ended
    */
@@ -98,6 +105,7 @@ export interface SignInDeps {
   passwords: Pick<Passwords, 'hash' | 'verify' | 'needsRehash'>;
   sessions: Pick<UserSessions, 'start'>;
   challenges: Pick<AdminChallenges, 'ask' | 'answer' | 'isAsked'>;
+  passkeys: Pick<AdminPasskeys, 'answer'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   guesses: Pick<UserGuesses, 'signIn'>;
   /** Called when a password could not be rehashed; the user is signed in nevertheless. */
@@ -142,7 +150,7 @@ const provedHere = { provider: null, authTime: null };
 
 /** Signs platform admins in (contract §4). */
 export function createSignIn(deps: SignInDeps): SignIn {
-  const { db, passwords, sessions, challenges, sealing, guesses, onRehashError, now } = deps;
+  const { db, passwords, sessions, challenges, passkeys, sealing, guesses, onRehashError, now } = deps;
   const selections = createSelections({ sealing, now });
   const outcomes = createOutcomes({ db, sessions, selections, challenges });
 
@@ -187,6 +195,12 @@ export function createSignIn(deps: SignInDeps): SignIn {
       await guesses.signIn.succeeded(email);
       strengthen(user, password).catch(onRehashError);
       return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, ...provedHere }, place);
+    },
+
+    async signInByPasskey({ token, sent, ...place }) {
+      const { userId, amr, ...held } = await passkeys.answer({ token, sent });
+      const user = { ...(await userOf(userId)), ...held };
+      return outcomes.enter(user, selections.begin(user, { amr, acr: aal2, ...provedHere }), place);
     },
 
     async signInByProvider({ userId, amr, authTime, asksOwnFactor, applicationId, ...by }) {

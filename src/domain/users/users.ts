@@ -70,7 +70,7 @@ export function createUsers(deps: UsersDeps): Users {
   const sessions = createUserSessions({ ...deps, tokens });
   const mfa = createAdminMfa(deps);
   const guesses = createUserGuesses(deps);
-  const signIn = createSignIn({ ...deps, sessions, challenges: mfa.challenges, guesses });
+  const signIn = createSignIn({ ...deps, sessions, challenges: mfa.challenges, passkeys: mfa.passkeys, guesses });
   return {
     register: createRegister(deps),
     email: createConfirmEmail({ ...deps, signIn }),

@@ -22,6 +22,7 @@ import { totp } from './mfa/totp.js';
 import { webauthn } from './mfa/webauthn.js';
 import type { AdminAuthOptions } from './options.js';
 import { letAdminScriptsCall } from './origin.js';
+import { passkey } from './passkey.js';
 import { password } from './password.js';
 import { passwordForgot } from './password-forgot.js';
 import { passwordReset } from './password-reset.js';
@@ -52,7 +53,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       await registerEach(pages, [verifyEmail, verifyEmailDecline, passwordReset, acceptInvite, ssoStart], options);
     });
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
-    await registerEach(anonymous, [selectApplication, refresh, logout, ...challenges], options);
+    await registerEach(anonymous, [passkey, selectApplication, refresh, logout, ...challenges], options);
   });
   await registerEach(app, [register, login, inviteInfo, passwordForgot], options);
   await app.register(async (signedIn) => {

@@ -52,7 +52,7 @@ const SsoRequired = Resource(
 export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired, SsoRequired], {
   title: 'LoginOutcome',
 });
-/** The possible outcomes of a second factor. */
+/** The possible outcomes of a second factor, and of a passkey, which needs none. */
 export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired, SsoRequired], {
   title: 'ChallengeOutcome',
 });

@@ -1,9 +1,23 @@
 import { Type } from 'typebox';
-import { factorView, RecoveryCodes } from '../../mfa-schemas.js';
+import type { AddedUserFactor, UserFactorSummary } from '../../../domain/admin-mfa/factors.js';
+import { factorFields, presentFactor as presentFields, RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
-import { Nullable, single } from '../../schemas.js';
+import { Nullable, Resource, single } from '../../schemas.js';
 
-export const FactorView = factorView('AdministratorFactor', ['totp', 'webauthn']);
+export const FactorView = Resource('AdministratorFactor', {
+  ...factorFields(['totp', 'webauthn']),
+  signs_in: Type.Boolean({
+    description: 'Whether it is a passkey that signs in by itself, in place of the password and a second factor.',
+  }),
+});
+
+export const presentFactor = (factor: UserFactorSummary) => ({ ...presentFields(factor), signs_in: factor.signsIn });
+
+/** A factor that was just added, with the recovery codes if it is the first one. */
+export const presentAdded = ({ factor, recoveryCodes }: AddedUserFactor) => ({
+  factor: presentFactor(factor),
+  recovery_codes: recoveryCodes,
+});
 
 export const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 

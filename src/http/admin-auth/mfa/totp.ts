@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { presentAdded, presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
+import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
-import { addedAnswers, beginErrors, common } from './shared.js';
+import { addedAnswers, beginErrors, common, presentAdded } from './shared.js';
 
 export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
   app.post(

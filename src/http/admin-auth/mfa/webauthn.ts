@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { mfaLimit } from '../../mfa-limits.js';
-import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
+import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
-import { addedAnswers, beginErrors, common } from './shared.js';
+import { addedAnswers, beginErrors, common, presentAdded } from './shared.js';
 
 export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
   app.post(

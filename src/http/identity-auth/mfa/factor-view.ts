@@ -1,9 +1,16 @@
 import { Type } from 'typebox';
-import { factorView, RecoveryCodes } from '../../mfa-schemas.js';
+import { factorFields, presentFactor, RecoveryCodes, type ShownFactor } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
-import { Nullable, single } from '../../schemas.js';
+import { Nullable, Resource, single } from '../../schemas.js';
 
-export const FactorView = factorView('Factor', ['totp', 'webauthn', 'email_otp']);
+const kinds = ['totp', 'webauthn', 'email_otp'] as const;
+export const FactorView = Resource('Factor', factorFields([...kinds]));
+
+/** A factor that was just added, with the recovery codes if it is the first one. */
+export const presentAdded = (added: {
+  factor: ShownFactor<(typeof kinds)[number]>;
+  recoveryCodes: string[] | null;
+}) => ({ factor: presentFactor(added.factor), recovery_codes: added.recoveryCodes });
 
 /** The answers to a completed enrollment. */
 export const addedAnswers = {

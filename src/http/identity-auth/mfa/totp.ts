@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { enrollmentEvents } from '../../event-lists/sign-in.js';
-import { presentAdded, presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
+import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
-import { addedAnswers, beginErrors } from './factor-view.js';
+import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
 
 export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
   app.post(

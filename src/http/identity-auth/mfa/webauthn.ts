@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { enrollmentEvents } from '../../event-lists/sign-in.js';
 import { mfaLimit } from '../../mfa-limits.js';
-import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
+import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
-import { addedAnswers, beginErrors } from './factor-view.js';
+import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
 
 export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api, limits }) => {
   app.post(
