@@ -137,6 +137,27 @@ describe('the right password of a member whose account requires single sign-on',
     expect(ok(await login(member.email)).outcome).toBe('account_required');
   });
 
+  test('does so also in place of a passkey, which the event names', async () => {
+    const place = await newPlace();
+    const member = await newMember(place);
+    const person = withFactors(auth);
+    const { accessToken } = await auth.sessionOf(member.id);
+    const { authenticator } = await person.enrollKey(
+      accessToken,
+      person.newKey({ isSynced: true, verifiesUser: true }),
+    );
+    await query('delete from user_sessions where user_id = $1', [member.id]);
+    await require(place);
+    const answer = await person.signInByPasskey(authenticator);
+    expect([answer.json(), answer.cookies]).toEqual([{ data: wayFor(member.email) }, []]);
+    expect(await sessionsOf(member)).toEqual([]);
+    expect(
+      await query(`select metadata from events where resource_id = $1 and action = 'auth.admin_sign_in_failed'`, [
+        member.id,
+      ]),
+    ).toEqual([{ metadata: { method: 'passkey', reason: 'sso_required' } }]);
+  });
+
   test('lets Owners in', async () => {
     const place = await newPlace();
     const member = await newMember(place, { role: 'owner' });

@@ -66,8 +66,7 @@ export interface FirstProof {
 export type SignInPlace = Browser & { applicationId?: string | undefined };
 
 /** What proved a user, if an identity provider did, and where they may go and want to. */
-interface Going {
-  provider: Selection['provider'];
+interface Going extends Pick<FirstProof, 'provider' | 'amr'> {
   all: Reachable[];
   applicationId: string | undefined;
 }
@@ -105,8 +104,8 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     return { account, application, user: { id: userId, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
   }
 
-  const leadsElsewhere = (user: SigningInUser, { provider, all, applicationId }: Going): Promise<SsoRequired | null> =>
-    provider ? Promise.resolve(null) : sentToProvider(db, { user, all, applicationId });
+  const leadsElsewhere = (user: SigningInUser, { provider, ...going }: Going): Promise<SsoRequired | null> =>
+    provider ? Promise.resolve(null) : sentToProvider(db, { user, ...going });
 
   /** Starts a session for a user who has proved everything required, or offers the Applications to bind it to. */
   async function letIn(
@@ -139,7 +138,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     async enter(user: SigningInUser, proved: Selection, place: SignInPlace): Promise<EnteredOutcome> {
       const all = await reachableOf(db, user.id);
       const { applicationId } = place;
-      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, all, applicationId });
+      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, amr: proved.amr, all, applicationId });
       return elsewhere ?? letIn(user, proved, { ...place, all });
     },
 
@@ -151,7 +150,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       const { method, asksOwnFactor = false, ...proved } = first;
       const all = await reachableOf(db, user.id);
       const { applicationId } = place;
-      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, all, applicationId });
+      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, amr: proved.amr, all, applicationId });
       if (elsewhere) return elsewhere;
       const selection = selections.begin(user, proved);
       const { userId, amr, authenticatedAt, authTime, passwordChangedAt, provider } = selection;

@@ -1,5 +1,6 @@
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
+import { firstFactorOf } from '../first-factor-of.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import type { Reachable } from './reachable.js';
 
@@ -11,6 +12,8 @@ export interface SsoRequired {
 }
 
 export interface Wanting {
+  /** RFC 8176: what they have proved. */
+  amr: readonly string[];
   user: { id: string; email: string };
   /** Every Account of theirs; some may admit them only through its provider. */
   all: readonly Reachable[];
@@ -24,7 +27,7 @@ export interface Wanting {
  */
 export async function sentToProvider(
   db: Pick<Db, 'transaction'>,
-  { user: { id, email }, all, applicationId }: Wanting,
+  { amr, user: { id, email }, all, applicationId }: Wanting,
 ): Promise<SsoRequired | null> {
   const closed = all.filter(({ ssoOnly }) => ssoOnly);
   const isAsked = ({ application }: Reachable) => application !== null && application.id === applicationId;
@@ -39,7 +42,7 @@ export async function sentToProvider(
       accountId: its.account.id,
       resourceId: id,
       outcome: 'denied',
-      metadata: { method: 'password', reason: 'sso_required' },
+      metadata: { method: firstFactorOf(amr), reason: 'sso_required' },
     });
     return { outcome: 'sso_required', email, applicationId };
   });

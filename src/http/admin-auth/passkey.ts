@@ -7,7 +7,7 @@ import { Body, Id, single } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { ChallengeOutcome, presentEntered } from './outcomes.js';
+import { ChallengeOutcome, presentEntered, presentSsoRequired } from './outcomes.js';
 
 /** There is nothing to guess, and an office has one address. The options store nothing: the general limit suffices. */
 const perIp = { name: 'admin-passkey', points: 60, windowSeconds: 60 };
@@ -85,6 +85,7 @@ export const passkey: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
     async (request, reply) => {
       const { passkey_token: token, response: sent, application_id: applicationId } = request.body;
       const entered = await users.signIn.signInByPasskey({ token, sent, applicationId, ...browserOf(request) });
+      if (entered.outcome === 'sso_required') return reply.send({ data: presentSsoRequired(baseUrl, entered) });
       if ('refreshToken' in entered) cookies.set(reply, entered);
       return reply.send({ data: presentEntered(entered) });
     },
