@@ -55,6 +55,7 @@ test('a migration that waits for a table lets later statements pass, and is done
 
 describe('a database of a version before the first release', () => {
   const firstRelease = 'FirstRelease1763700000155';
+  const all = migrations.slice(0, 1); // what came later has run here already, and need not be repeatable
   /** Leaves the names of former migrations instead of the first release's. */
   const rename = (name: string) =>
     rowsAsOwner(database.ownerUrl, 'update migrations set name = $1 where name in ($2, $3, $4) returning name', [
@@ -68,7 +69,7 @@ describe('a database of a version before the first release', () => {
     const insert = `insert into accounts (id, name, slug, created_at, updated_at) values (gen_random_uuid(), 'x', 'kept', now(), now())`;
     await rowsAsOwner(database.ownerUrl, insert);
     expect(await rename(lastOfFormer)).toHaveLength(1);
-    expect(await migrate(database.ownerUrl, database.url)).toEqual([firstRelease]);
+    expect(await migrate(database.ownerUrl, database.url, { all })).toEqual([firstRelease]);
     expect(await rowsAsOwner(database.ownerUrl, `select name from accounts where slug = 'kept'`)).toHaveLength(1);
     expect(await migrate(database.ownerUrl, database.url)).toEqual([]);
     await rowsAsOwner(database.ownerUrl, 'delete from migrations where name = $1', [lastOfFormer]);
@@ -76,7 +77,7 @@ describe('a database of a version before the first release', () => {
 
   test('is refused if it lacks some of the former migrations, and left as it is', async () => {
     await rename(firstOfFormer);
-    await expect(migrate(database.ownerUrl, database.url)).rejects.toThrow(
+    await expect(migrate(database.ownerUrl, database.url, { all })).rejects.toThrow(
       /^the schema is older than CanonicalRequests1763700000154, and .* npm run migrate of commit/,
     );
     expect(await rename(firstRelease)).toHaveLength(1);
