@@ -53,6 +53,25 @@ test('a migration that waits for a table lets later statements pass, and is done
   expect(tries.count).toBeGreaterThan(2);
 });
 
+test('a migration that waits for a transaction that waits for it is rolled back, and done afterwards', async () => {
+  const text = 'alter table users add column waited text; alter table accounts add column waited text';
+  const { all, tries } = later('Later1999999999007', text);
+  let migrated: Promise<string[]> | undefined;
+  await asOwner(async (slow) => {
+    await slow.query(`set deadlock_timeout = '1min'`); // PostgreSQL ends whoever finds the deadlock
+    await slow.query('begin');
+    await slow.query('select count(*) from accounts');
+    migrated = migrate(database.ownerUrl, database.url, { all, lockTimeoutMs: 3_000 });
+    migrated.catch(() => undefined);
+    await untilWaiting(database.ownerUrl, 1, 'alter table users%');
+    await slow.query('select count(*) from users');
+    await slow.query('commit');
+  }, database.ownerUrl);
+  expect(await migrated).toEqual(['Later1999999999007']);
+  expect(tries.count).toBeGreaterThan(1);
+  expect(await columnsOf('waited')).toHaveLength(2);
+});
+
 describe('a database of a version before the first release', () => {
   const firstRelease = 'FirstRelease1763700000155';
   const all = migrations.slice(0, 1); // what came later has run here already, and need not be repeatable

@@ -84,7 +84,10 @@ async function takeTurn(lock: QueryRunner): Promise<void> {
   while (!(await isTaken())) await sleep(turnMs);
 }
 
-/** Runs the pending migrations. @returns false if one waited too long for a table; those before it are done */
+/** It waited for too long, or for a transaction that waits for a table that it has locked. */
+const madeWay = ['lock_not_available', 'deadlock_detected'] as const;
+
+/** Runs the pending migrations. @returns false if one gave way to somebody with a table; those before it are done */
 async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<boolean> {
   const runner = source.createQueryRunner();
   try {
@@ -97,7 +100,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // twice: see `countEvents`
     return true;
   } catch (error) {
-    if (hasCondition(error, 'lock_not_available')) return false;
+    if (madeWay.some((condition) => hasCondition(error, condition))) return false;
     throw error;
   } finally {
     await runner.release();
