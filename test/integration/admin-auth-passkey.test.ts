@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import { Event } from '../../entities/event.js';
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { minutes } from '../../src/platform/clock.js';
@@ -123,11 +124,32 @@ test('the outcomes are those of a password', async () => {
   const direct = ok(await person.signInByPasskey(several.key.authenticator, { application_id }));
   expect(direct).toMatchObject({ outcome: 'authenticated', application: { id: application_id } });
 
+  // Never another application than the one that was asked for: of one that the person does not reach, they choose.
+  const foreign = (await auth.addUser()).accounts[0]!.applications[0]!.id;
+  expect(ok(await person.signInByPasskey(several.key.authenticator, { application_id: foreign }))).toMatchObject({
+    outcome: 'application_selection_required',
+    applications: { length: 3 },
+  });
+
   const nowhere = await withKey(passkey, []);
   expect(ok(await person.signInByPasskey(nowhere.key.authenticator))).toMatchObject({
     outcome: 'account_required',
     account: null,
   });
+});
+
+test('a passkey is what an account asks for that requires a second factor', async () => {
+  const ana = await withKey();
+  const { account } = ana.accounts[0]!;
+  await auth.db.transaction('system', (tx) =>
+    tx.query('update accounts set require_mfa = true where id = $1', [account.id]),
+  );
+  const { access_token: token, mfa_enrollment_required } = ok(await person.signInByPasskey(ana.key.authenticator));
+  expect(mfa_enrollment_required).toBe(false);
+  const { sub: userId, sid: sessionId } = decodeJwt(token) as { sub: string; sid: string };
+  const subject = { userId, sessionId, accountId: account.id, applicationId: null };
+  const access = await auth.users.portal.find(subject, { accountSlug: account.slug });
+  expect(access).toMatchObject({ owes: null });
 });
 
 test('a person whose membership has ended signs in without that account, as with the password', async () => {

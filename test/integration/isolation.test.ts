@@ -16,6 +16,7 @@ import type { Sent } from '../support/operations/sent.js';
 /** These take no id that the caller has a permission for: a token proves their input, in the tests named. */
 const byToken: Record<string, string> = {
   login: 'admin-auth-login.test.ts',
+  adminPasskey: 'admin-auth-passkey.test.ts',
   selectApplication: 'admin-auth-login.test.ts',
   startAdminSso: 'sso-administrators.test.ts',
   adminSsoCallback: 'sso-administrators.test.ts',
