@@ -1,5 +1,6 @@
 import { createAccessActivities } from './access.js';
 import { createAccountIntentActivities } from './account-intents.js';
+import { createEmailChangeActivities } from './email-changes.js';
 import { createEmailActivities } from './emails.js';
 import { createErasureActivities } from './erasures.js';
 import { createHousekeepingActivities } from './housekeeping.js';
@@ -15,6 +16,7 @@ import { createWebhookActivities } from './webhooks.js';
 type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createAccessActivities>[0] &
   Parameters<typeof createAccountIntentActivities>[0] &
+  Parameters<typeof createEmailChangeActivities>[0] &
   Parameters<typeof createInviteActivities>[0] &
   Parameters<typeof createErasureActivities>[0] &
   Parameters<typeof createHousekeepingActivities>[0] &
@@ -28,6 +30,7 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
 
 const registrations = (services: Needs) => ({
   ...createAccountIntentActivities(services),
+  ...createEmailChangeActivities(services),
   ...createRegistrationActivities(services),
 });
 const removals = (services: Needs) => ({ ...createErasureActivities(services), ...createRemovalActivities(services) });

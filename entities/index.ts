@@ -11,6 +11,7 @@ import { Counter } from './counter.js';
 import { CounterStripe } from './counter-stripe.js';
 import { DailySignUps } from './daily-sign-ups.js';
 import { Email } from './email.js';
+import { EmailChange } from './email-change.js';
 import { EmailedCode } from './emailed-code.js';
 import { Environment } from './environment.js';
 import { EnvironmentMembership } from './environment-membership.js';
@@ -102,6 +103,7 @@ export const entities = [
   CounterStripe,
   DailySignUps,
   Email,
+  EmailChange,
   EmailedCode,
   Environment,
   EnvironmentMembership,

@@ -12,6 +12,8 @@ export class User {
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) mfaResetAt!: Date | null;
   @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
+  /** When the person last moved to another address (docs/decisions/0107). */
+  @Column('timestamptz', { nullable: true }) emailChangedAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;
 }

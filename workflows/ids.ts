@@ -6,6 +6,8 @@ export const registrationId = (id: string) => `registration/${id}`;
 export const accountIntentId = (id: string) => `account-intent/${id}`;
 /** @param id of the invite, of any kind */
 export const inviteId = (id: string) => `invite/${id}`;
+/** @param id of the change */
+export const emailChangeId = (id: string) => `email-change/${id}`;
 export const emailId = (id: string) => `email/${id}`;
 /** @param id of the removal, not of the environment */
 export const environmentRemovalId = (id: string) => `environment-removal/${id}`;

@@ -1,5 +1,6 @@
 // Every workflow that the worker runs: the bundle contains the exports of this file.
 export { accountIntent } from './account-intent.js';
+export { emailChange } from './email-change.js';
 export { emailDelivery } from './email-delivery.js';
 export { environmentRemoval } from './environment-removal.js';
 export { eventCounting } from './event-counting.js';

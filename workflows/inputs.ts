@@ -17,6 +17,14 @@ export interface AccountIntentInput {
   isAwaited?: boolean;
 }
 
+export interface EmailChangeInput {
+  changeId: string;
+  /** ISO time. The row has its own `expires_at`, and decides. */
+  expiresAt: string;
+  /** On a message of the outbox for a running process: its row has ended. */
+  news?: 'ended';
+}
+
 /** When an invite expires, and when a reminder is sent. ISO times; the row has its own `expires_at`, and decides. */
 export interface InviteTimes {
   expiresAt: string;

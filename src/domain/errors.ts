@@ -49,6 +49,12 @@ const messages = {
   'changes.cursor_expired':
     'The events after this cursor are no longer kept; read everything again, then begin without a cursor',
   'changes.cursor_invalid': 'This is not a cursor of the change feed of this environment',
+  'email_change.address_taken': 'Somebody else signs in with this address by now; the address was not changed',
+  'email_change.link_invalid': 'This link is unknown, has expired or was used already, or its session has ended',
+  'email_change.not_found': 'No new address is waiting to be confirmed',
+  'email_change.password_required':
+    'This is not the browser that requested the new address; also send your current password',
+  'email_change.unchanged': 'You already sign in with this address',
   'environment.confirmation_required': 'To delete the environment, repeat its slug in the query parameter `confirm`',
   'environment.not_found': 'No such environment',
   'environment.slug_taken': 'Another environment of the application has this slug',

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail, unstorable } from '../domain/errors.js';
 import { driverErrorOf } from '../platform/database/postgres-errors.js';
 import { isOutage } from '../platform/outages.js';
-import { announceLimit } from './announce-limit.js';
+import { tellWhen } from './limit-headers.js';
 import { lostRaceOf } from './lost-races.js';
 import { Nullable, Resource } from './schemas.js';
 import { detailsOf } from './validation.js';
@@ -52,6 +52,11 @@ const statuses: Record<ErrorCode, number> = {
   'captcha.failed': 400,
   'changes.cursor_expired': 410,
   'changes.cursor_invalid': 400,
+  'email_change.address_taken': 409,
+  'email_change.link_invalid': 400,
+  'email_change.not_found': 404,
+  'email_change.password_required': 400,
+  'email_change.unchanged': 409,
   'environment.confirmation_required': 400,
   'environment.not_found': 404,
   'environment.slug_taken': 409,
@@ -260,14 +265,6 @@ export function refusalOf(error: unknown): DomainError | null {
 }
 
 const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not percent-encoded UTF-8' };
-
-/** Sets when to try again, and which limit refused (contract §1); the HTTP layer's own limits have set theirs. */
-export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {
-  if (retryAfter === undefined) return;
-  const inSeconds = Math.max(1, Math.ceil(retryAfter));
-  reply.header('retry-after', inSeconds);
-  if (limit) announceLimit(reply, limit, { remaining: 0, resetSeconds: inSeconds });
-}
 
 /**
  * Logs an outage. Without a cause the reason is load, which is only counted: a line for each request would add to it. A

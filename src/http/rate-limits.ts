@@ -5,7 +5,7 @@ import type { Db } from '../platform/database/db.js';
 import { subscriberOf } from '../platform/database/subscriber.js';
 import { createLimiter, type LimitPolicy, type LimitState } from '../platform/limiter.js';
 import { throttled } from '../platform/metrics/metrics.js';
-import { announceLimit } from './announce-limit.js';
+import { announceLimit } from './limit-headers.js';
 
 export interface RateLimits {
   /** A limit of the specification: exact, shared by all processes, counted per key (by default per subscriber). */

@@ -5,7 +5,14 @@ export type SecretCookie = ReturnType<typeof secretCookie>;
 /** A cookie of 256 random bits that identifies the browser (contract §2). Over https it is bound to this host. */
 export function secretCookie(
   baseUrl: string,
-  plainName: 'hosted_session' | 'trusted_device' | 'recovery_codes' | 'sign_up' | 'sso' | 'admin_registration',
+  plainName:
+    | 'hosted_session'
+    | 'trusted_device'
+    | 'recovery_codes'
+    | 'sign_up'
+    | 'sso'
+    | 'admin_registration'
+    | 'admin_email_change',
 ) {
   const secure = baseUrl.startsWith('https:');
   const name = secure ? `__Host-${plainName}` : plainName;

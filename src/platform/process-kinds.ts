@@ -2,6 +2,7 @@ import type { WorkflowStartOptions } from '@temporalio/client';
 import type { SearchAttributePair } from '@temporalio/common';
 import {
   accountIntentId,
+  emailChangeId,
   emailId,
   environmentRemovalId,
   identityErasureId,
@@ -14,6 +15,7 @@ import {
 } from '../../workflows/ids.js';
 import type {
   AccountIntentInput,
+  EmailChangeInput,
   EmailDeliveryInput,
   EnvironmentRemovalInput,
   IdentityErasureInput,
@@ -30,6 +32,7 @@ import { accountIdKey, environmentIdKey, stateKey, subjectIdKey } from '../../wo
 export interface ProcessInputs {
   registrationVerification: RegistrationVerificationInput;
   accountIntent: AccountIntentInput;
+  emailChange: EmailChangeInput;
   inviteExpiry: InviteExpiryInput;
   emailDelivery: EmailDeliveryInput;
   environmentRemoval: EnvironmentRemovalInput;
@@ -89,6 +92,14 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     firstState: 'parked',
     mayRunAgain: 'after failure', // its row records how far it got
     about: (input) => ({ subjectId: input.intentId }),
+  },
+  emailChange: {
+    taskQueue: 'registrations',
+    id: (input) => emailChangeId(input.changeId),
+    summary: 'The new address of an administrator waits to be confirmed',
+    firstState: 'waiting',
+    news: ({ news }) => (news ? { signal: news, args: [], starts: false } : null),
+    about: (input) => ({ subjectId: input.changeId }),
   },
   inviteExpiry: {
     taskQueue: 'processes',

@@ -4,6 +4,7 @@ import { composeShared } from '../compose-shared.js';
 import type { Config } from '../config.js';
 import { createRoleWindows } from '../domain/access/windows.js';
 import { createAdministratorInviteExpiry } from '../domain/administrator-invites/expiry.js';
+import { createEmailChangeExpiry } from '../domain/email-changes/expiry.js';
 import { createEmails } from '../domain/emails/emails.js';
 import { createEnvironmentRemovals } from '../domain/environment-removals/removals.js';
 import { createErasures } from '../domain/erasures/erasures.js';
@@ -45,6 +46,7 @@ export function composeWorker({ config, db, log, mailer, outbound, processes }: 
       administrator: createAdministratorInviteExpiry({ db, now }),
       identity: createIdentityInviteExpiry({ db, now }),
     },
+    emailChanges: createEmailChangeExpiry({ db, now }),
     emails: createEmails({ db, mailer, subjects, now }),
     erasures: createErasures({ db, now }),
     housekeeping: createHousekeeping({

@@ -2,6 +2,7 @@ import { roleWindowMails } from '../domain/access/window-mails.js';
 import { accountIntentMails } from '../domain/account-intents/mails.js';
 import { adminMfaMails } from '../domain/admin-mfa/mails.js';
 import { administratorInviteMails } from '../domain/administrator-invites/mails.js';
+import { emailChangeMails } from '../domain/email-changes/mails.js';
 import type { EmailSubjects } from '../domain/emails/subjects.js';
 import { identityInviteMails } from '../domain/identity-invites/mails.js';
 import { loginMails } from '../domain/logins/mails.js';
@@ -39,6 +40,7 @@ export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps):
     ...domainMails(),
     ...connectionMails(),
     ...passwordMails({ sealing, now, baseUrl, signInUrl }),
+    ...emailChangeMails({ sealing, now, baseUrl, signInUrl }),
     ...webhookMails(),
   };
 };

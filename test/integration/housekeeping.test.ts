@@ -153,13 +153,15 @@ select 1`);
   }
 });
 
-test('ended rows are kept for support: registrations, intents, invites and links 30 days, mails 90; waiting ones stay', async () => {
+test('ended rows are kept for support: registrations, intents, new addresses, invites and links 30 days, mails 90; waiting ones stay', async () => {
   await query(`
 with times (key, ended_at) as (values (1, ${ago('91 days')}), (2, ${ago('29 days')}), (3, null::timestamptz), (4, ${ago('31 days')})),
 registrations as (insert into pending_registrations (id, locale, token_hash, token_key_id, status, correlation_id, created_at, expires_at, ended_at)
   select gen_random_uuid(), 'en', ('registration ' || key)::bytea, 'k', case when ended_at is null then 'pending' else 'expired' end, gen_random_uuid(), ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
 intents as (insert into account_intents (id, user_id, account_name, application_name, locale, status, correlation_id, created_at, expires_at, ended_at)
   select gen_random_uuid(), '${account.userId}', 'a', 'b', 'en', case when ended_at is null then 'parked' else 'expired' end, gen_random_uuid(), ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
+changes as (insert into email_changes (id, user_id, session_id, locale, token_hash, token_key_id, browser_hash, status, created_at, expires_at, ended_at)
+  select gen_random_uuid(), '${account.userId}', gen_random_uuid(), 'en', ('change ' || key)::bytea, 'k', '', case when ended_at is null then 'pending' else 'confirmed' end, ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
 invites as (insert into administrator_invites (id, account_id, email, first_name, last_name, locale, token_hash, token_key_id, link_number, status, created_at, expires_at, ended_at)
   select gen_random_uuid(), '${account.scope.accountId}', 'i' || key || '@example.com', 'a', 'b', 'en', ('invite ' || key)::bytea, 'k', 1, case when ended_at is null then 'pending' else 'accepted' end, ${ago('99 days')}, ${ago('98 days')}, ended_at from times),
 identity_invites as (insert into identity_invites (id, account_id, environment_id, intent, email, role_ids, locale, token_hash, token_key_id, link_number, status, invited_by_type, invited_by, created_at, expires_at, ended_at)
@@ -171,6 +173,7 @@ select gen_random_uuid(), 'x', 'en', gen_random_uuid(), 'kept ' || key, case whe
   expect(await sweepAll()).toEqual({
     pending_registrations: 2,
     account_intents: 2,
+    email_changes: 2,
     administrator_invites: 2,
     identity_invites: 1,
     password_links: 2,

@@ -182,6 +182,7 @@ const aUser = (email: string): User => ({
   passwordHash: 'own',
   passwordChangedAt: null,
   mfaResetAt: null,
+  emailChangedAt: null,
   emailVerifiedAt: new Date(),
   createdAt: new Date(),
   updatedAt: new Date(),

@@ -20,6 +20,7 @@ function fakeTemporal(running: string[] = []) {
     const {
       pendingRegistrationId,
       intentId,
+      changeId,
       inviteId,
       emailId,
       graceId,
@@ -31,6 +32,7 @@ function fakeTemporal(running: string[] = []) {
     } = input as Record<string, string>;
     return (pendingRegistrationId ??
       intentId ??
+      changeId ??
       inviteId ??
       emailId ??
       graceId ??
@@ -79,9 +81,9 @@ async function oneOfEach(age: string) {
   >;
   const statements = [
     `insert into users (id, email, first_name, last_name, created_at, updated_at) values ('${user}', '${user}@example.com', 'a', 'b', now(), now())`,
-    `insert into accounts values ('${account}', 'a', '${account}', now(), now())`,
-    `insert into applications values ('${application}', '${account}', 'a', 'a', now(), now())`,
-    `insert into environments values ('${environment}', '${account}', '${application}', 'e', 'e', 'development', now(), now())`,
+    `insert into accounts (id, name, slug, created_at, updated_at) values ('${account}', 'a', '${account}', now(), now())`,
+    `insert into applications (id, account_id, name, slug, created_at, updated_at) values ('${application}', '${account}', 'a', 'a', now(), now())`,
+    `insert into environments (id, account_id, application_id, name, slug, type, created_at, updated_at) values ('${environment}', '${account}', '${application}', 'e', 'e', 'development', now(), now())`,
     `insert into roles (id, account_id, application_id, environment_id, name, is_active, version, created_at, updated_at)
      values ('${role}', '${account}', '${application}', '${environment}', 'r', true, 1, now(), now())`,
     `insert into nodes (id, account_id, application_id, environment_id, node_type, name, slug, status, metadata, path, version, created_at, updated_at)
@@ -100,6 +102,8 @@ async function oneOfEach(age: string) {
        values ('${idOf('registrationVerification')}', 'en', gen_random_uuid()::text::bytea, 'k', '${ended ? 'expired' : 'pending'}', gen_random_uuid(), ${at}, now(), ${end})`,
       `insert into account_intents (id, user_id, account_name, application_name, locale, status, correlation_id, created_at, expires_at, ended_at)
        values ('${idOf('accountIntent')}', '${user}', 'a', 'b', 'en', '${ended ? 'consumed' : 'claimed'}', gen_random_uuid(), ${at}, now(), ${end})`,
+      `insert into email_changes (id, user_id, session_id, locale, token_hash, token_key_id, browser_hash, status, created_at, expires_at, ended_at)
+       values ('${idOf('emailChange')}', '${user}', gen_random_uuid(), 'en', gen_random_uuid()::text::bytea, 'k', '', '${ended ? 'expired' : 'pending'}', ${at}, now(), ${end})`,
       `insert into administrator_invites (id, account_id, email, first_name, last_name, locale, token_hash, token_key_id, link_number, status, created_at, expires_at, ended_at)
        values ('${idOf('inviteExpiry')}', '${account}', '${randomUUID()}@example.com', 'a', 'b', 'en', gen_random_uuid()::text::bytea, 'k', 1, '${ended ? 'revoked' : 'pending'}', ${at}, now(), ${end})`,
       `insert into emails (id, template, locale, subject_id, cause, status, created_at, ended_at)

@@ -164,6 +164,7 @@ export async function newAdminAuth({
         passwordHash: password === null ? null : await passwords.hash(password),
         passwordChangedAt: now(),
         mfaResetAt: null,
+        emailChangedAt: null,
         emailVerifiedAt: now(),
         createdAt: now(),
         updatedAt: now(),

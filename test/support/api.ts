@@ -197,6 +197,7 @@ const userNamed = (name: string, now: Date): User => ({
   passwordHash: null,
   passwordChangedAt: null,
   mfaResetAt: null,
+  emailChangedAt: null,
   emailVerifiedAt: now,
   createdAt: now,
   updatedAt: now,

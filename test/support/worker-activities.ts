@@ -1,5 +1,6 @@
 import { createActivities } from '../../activities/index.js';
 import { createRoleWindows } from '../../src/domain/access/windows.js';
+import { createEmailChangeExpiry } from '../../src/domain/email-changes/expiry.js';
 import { createEnvironmentRemovals } from '../../src/domain/environment-removals/removals.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
@@ -54,6 +55,7 @@ export function workerActivities(
   return createActivities({
     ...services,
     domainChecks: createDomainChecks({ db, now, dns: createDns(domains), schedule: domains }),
+    emailChanges: createEmailChangeExpiry({ db, now }),
     erasures: createErasures({ db, now }),
     housekeeping: createHousekeeping({ db, now, auditRetentionDays: 365 }),
     mfaGraces: createMfaGraces({ db, now, reminders: [days(3), days(1)] }),

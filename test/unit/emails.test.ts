@@ -65,6 +65,7 @@ describe.each(locales)('in %s', (locale) => {
 test.each([
   'registration-known-address',
   'password-changed',
+  'email-change-taken',
   'account-creation-failed',
   'admin-security-notice',
 ] as const)('%s has no button if no sign-in page is known', async (name) => {
@@ -412,6 +413,7 @@ test('a mail for which a caller waits has its own queue, and so has the mail to 
     ['verify-email', 'sign-up-known-address'],
     ['verify-email', 'sign-up-join'],
     ['password-reset', 'set-password'],
+    ['email-change', 'email-change-taken'],
   ];
   for (const pair of pairs) expect(pair.map(isAwaited)).toEqual([true, true]);
   expect(['sign-in-code', 'second-step-code', 'factor-code'].every(isAwaited)).toBe(true);

@@ -235,6 +235,14 @@ const everyPage = (value: string): Pages => ({
     error: 'choose_password.error.breached',
   },
   'password-saved': { nextUrl: value },
+  'confirm-email-change': {
+    action: '/v1/auth/email/confirm',
+    token: value,
+    email: value,
+    asksPassword: true,
+    error: 'confirm_email_change.error.password',
+  },
+  'email-change-done': { email: value, nextUrl: value },
   'accept-invite': {
     action: '/v1/auth/accept-invite',
     token: value,

@@ -32,6 +32,7 @@ async function newAccount(ttlMs: number) {
     passwordHash: null,
     passwordChangedAt: null,
     mfaResetAt: null,
+    emailChangedAt: null,
     emailVerifiedAt: now,
     createdAt: now,
     updatedAt: now,

@@ -44,6 +44,7 @@ const namesOf = {
   ],
   id: [
     'connection_id',
+    'email_change_id',
     'event_id',
     'factor_id',
     'group_id',

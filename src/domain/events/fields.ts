@@ -1,4 +1,5 @@
 import type { EventAction } from './catalogue.js';
+import { confirmationFields } from './confirmation-fields.js';
 
 /** An event's `data` (audit row: `metadata`), besides who, what and where: ids, names of fields and plain settings. */
 export type Fields = Readonly<Record<string, string>>;
@@ -229,14 +230,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'organization.invitation_role_not_given': { ...invitation, ...offered },
   'identity_invite.role_not_given': { ...invite, ...offered },
   'identity.erasure_cancelled': { ...why, rest: 'How much of the person is left.' },
-  'auth.registration_requested': { parked: '`pending_registration`, or `account_intent` for a known user.' },
-  'auth.registration_expired': why,
-  'auth.registration_discarded': why,
-  'auth.registration_cancelled': why,
-  'auth.account_intent_discarded': why,
-  'auth.account_intent_expired': why,
-  'auth.account_intent_cancelled': why,
-  'auth.account_intent_failed': why,
+  ...confirmationFields,
   'auth.password_link_requested': { purpose: 'What the link is for.' },
   'auth.password_set': revoked,
   'auth.password_reset': revoked,

@@ -51,6 +51,8 @@ export const rules: readonly Rule[] = [
   // They hold no personal data any more, and are kept so that support can see what became of them.
   { table: 'pending_registrations', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   { table: 'account_intents', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
+  // A confirmed one holds the former address, for the mail to it.
+  { table: 'email_changes', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   // They hold the address of a person who did not accept, or who is a member now.
   { table: 'administrator_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   // The same, but kept longer, since customers read an Environment's lists and numbers of invites.

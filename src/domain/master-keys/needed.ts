@@ -44,6 +44,7 @@ export const neededFor: readonly Kind[] = [
   derived('links of invites of end users', 'identity_invites', `status = 'pending'`),
   derived('links of end users', 'identity_links', 'used_at is null'),
   derived('links for passwords of administrators', 'password_links', 'used_at is null'),
+  derived('links of new addresses of administrators', 'email_changes', `status = 'pending'`),
   derived('mailed codes', 'emailed_codes', 'consumed_at is null', 'key_id'),
   derived('requests with an Idempotency-Key', 'idempotent_requests', 'true', 'request_key_id'),
   sealed('kept answers', 'idempotent_requests', 'body_sealed'),

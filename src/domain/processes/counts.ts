@@ -25,9 +25,10 @@ const notStopped = `select d.status, d.next_attempt_at from webhook_deliveries d
   where not (d.webhook_id in (select webhook_id from webhook_stops) and ${stopOf('reason', 'd')} is not null)`;
 
 // A mail only waits for the mail server, an erasure only for its own steps.
-const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
+const waiting: Record<KindName | 'registration' | 'account_intent' | 'email_change', Waiting> = {
   registration: { states: ['pending'], from: 'pending_registrations', due: 'expires_at' },
   account_intent: { states: ['parked', 'claimed'], from: 'account_intents', due: 'expires_at' },
+  email_change: { states: ['pending'], from: 'email_changes', due: 'expires_at' },
   invite: { states: ['pending'], from: 'administrator_invites', due: 'expires_at' },
   identity_invite: { states: ['pending'], from: 'identity_invites', due: 'expires_at' },
   email: { states: ['pending'], from: 'emails', due: `created_at + interval '5 minutes'` },

@@ -2,6 +2,7 @@ import { type EntityManager, type FindOperator, In, Not } from 'typeorm';
 import { AccountIntent } from '../../../entities/account-intent.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { Email } from '../../../entities/email.js';
+import { EmailChange } from '../../../entities/email-change.js';
 import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { Erasure } from '../../../entities/erasure.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
@@ -17,6 +18,7 @@ import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js'
 import { roleWindowInput } from '../access/window-rows.js';
 import { accountIntentInput } from '../account-intents/process.js';
 import { administratorInviteInput } from '../administrator-invites/process.js';
+import { emailChangeInput } from '../email-changes/process.js';
 import { environmentRemovalInput } from '../environments/removal-process.js';
 import { erasureInput } from '../erasures/erasures.js';
 import { identityInviteInput } from '../identity-invites/process.js';
@@ -63,6 +65,11 @@ export const openKinds = ({
     const where = { status: In(['parked', 'claimed']), id, createdAt: since };
     const rows = await tx.find(AccountIntent, { where, select: { id: true, expiresAt: true }, take, order });
     return rows.map((row) => ({ id: row.id, input: accountIntentInput(row) }));
+  },
+  emailChange: async (tx, { id, since, take }) => {
+    const where = { status: 'pending' as const, id, createdAt: since };
+    const rows = await tx.find(EmailChange, { where, select: { id: true, expiresAt: true }, take, order });
+    return rows.map((row) => ({ id: row.id, input: emailChangeInput(row) }));
   },
   inviteExpiry: async (tx, { id, since, take }) => {
     const where = { status: 'pending' as const, id, createdAt: since };

@@ -80,6 +80,7 @@ const userOf = (registration: PendingRegistration, now: Date): User => ({
   passwordHash: registration.passwordHash,
   passwordChangedAt: registration.createdAt,
   mfaResetAt: null,
+  emailChangedAt: null,
   emailVerifiedAt: now,
   createdAt: now,
   updatedAt: now,

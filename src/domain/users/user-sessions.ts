@@ -143,7 +143,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
         const trustedUntil = await assertTrusted(tx, session, proof);
-        const provedUntil = await assertProved(tx, { userId, proof, at });
+        const provedUntil = await assertProved(tx, { userId, proof, at, since: session.authenticatedAt });
         await tx.insert(UserSession, {
           ...session,
           id,
@@ -241,17 +241,19 @@ const earliest = (first: Date, ...others: (Date | null)[]): Date =>
 
 /**
  * Locks the user's row until the session is committed. A change of the password locks it too (`password-write`), and so
- * does a reset of second factors: either it waits for the session and ends it, or it came first and the session is
- * refused.
+ * does a reset of second factors or a change of the address: either it waits for the session and ends it, or it came
+ * first and the session is refused.
  * @returns when the session that proves the user expires: one that begins without a new proof lasts no longer
  */
 async function assertProved(
   tx: EntityManager,
-  { userId, proof, at }: { userId: string; proof: SessionProof; at: Date },
+  { userId, proof, at, since }: { userId: string; proof: SessionProof; at: Date; since: Date },
 ): Promise<Date | null> {
-  const [user] = await tx.query<Pick<User, 'passwordChangedAt' | 'mfaResetAt'>[]>(
-    `select password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt" from users where id = $1 for share`,
-    [userId],
+  const [user] = await tx.query<(Pick<User, 'passwordChangedAt' | 'mfaResetAt'> & { hasMoved: boolean })[]>(
+    `select password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt",
+       coalesce(email_changed_at >= $2, false) as "hasMoved"
+     from users where id = $1 for share`,
+    [userId, since],
   );
   if ('sessionId' in proof) {
     const [alive] = await tx.query<{ expires_at: Date }[]>(aliveSession, [proof.sessionId, userId, at]);
@@ -260,7 +262,7 @@ async function assertProved(
   }
   const isUnchanged =
     isSame(user?.passwordChangedAt, proof.passwordChangedAt) && isSame(user?.mfaResetAt, proof.mfaResetAt);
-  if (!user || !isUnchanged) throw new DomainError('auth.invalid_credentials');
+  if (!user || !isUnchanged || user.hasMoved) throw new DomainError('auth.invalid_credentials');
   return null;
 }
 const isSame = (one: Date | null | undefined, other: Date | null) => one?.getTime() === other?.getTime();

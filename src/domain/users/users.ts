@@ -12,6 +12,7 @@ import type { ParkedRegistration, Registrations } from '../registration/registra
 import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';
 import { type AdminSubject, type AdminTokens, createAdminTokens } from './admin-tokens.js';
 import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './confirm-email.js';
+import { createEmailChanges, type EmailChanges } from './email-change.js';
 import { createUserGuesses } from './guesses.js';
 import { createUserDeletion } from './own-deletion.js';
 import { createProfileChange, type ProfileChanges } from './own-profile.js';
@@ -46,6 +47,7 @@ export interface UsersDeps {
 export interface Users {
   register(request: RegistrationRequest): Promise<ParkedRegistration>;
   email: ConfirmEmail;
+  emailChanges: EmailChanges;
   signIn: SignIn;
   mfa: AdminMfa;
   accounts: AccountCreation;
@@ -74,6 +76,7 @@ export function createUsers(deps: UsersDeps): Users {
   return {
     register: createRegister(deps),
     email: createConfirmEmail({ ...deps, signIn }),
+    emailChanges: createEmailChanges({ ...deps, guesses }),
     signIn,
     mfa,
     accounts: createAccountCreation({ ...deps, signIn }),

@@ -9,6 +9,8 @@ import { accounts } from './accounts.js';
 import { accountsId } from './accounts-id.js';
 import { accountsResume } from './accounts-resume.js';
 import { createAdminCookies } from './cookies.js';
+import { email, pendingEmail } from './email.js';
+import { emailConfirm } from './email-confirm.js';
 import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
@@ -50,7 +52,8 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(async (pages) => {
       readForms(pages); // their pages post forms
-      await registerEach(pages, [verifyEmail, verifyEmailDecline, passwordReset, acceptInvite, ssoStart], options);
+      const links = [verifyEmail, verifyEmailDecline, passwordReset, emailConfirm, acceptInvite];
+      await registerEach(pages, [...links, ssoStart], options);
     });
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
     await registerEach(anonymous, [passkey, selectApplication, refresh, logout, ...challenges], options);
@@ -72,7 +75,11 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           return refreshToken !== null && users.sessions.isUnused(refreshToken);
         },
       });
-      await registerEach(routes, [me, accountsId, sessions, password, accounts, accountsResume, factors], options);
+      await registerEach(
+        routes,
+        [me, accountsId, sessions, password, accounts, accountsResume, factors, pendingEmail],
+        options,
+      );
     });
     await signedIn.register(async (secrets) => {
       // Any session of the user may repeat a request by its key: secrets and codes are only repeated to a session that
@@ -80,8 +87,9 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       takeIdempotencyKeys(secrets, {
         ...keys,
         assertMayRepeat: (request) => users.mfa.own.assertRecent(subjectOf(request)),
+        mayRepeatCookies: async () => true, // none of these answers starts a session
       });
-      await registerEach(secrets, [totp, webauthn, recoveryCodes], options);
+      await registerEach(secrets, [totp, webauthn, recoveryCodes, email], options);
     });
   });
 };

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
+import { httpStatusOf, refusalOf } from '../errors.js';
+import { tellWhen } from '../limit-headers.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
   access_denied: 403,

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
+import { httpStatusOf, refusalOf } from '../errors.js';
+import { tellWhen } from '../limit-headers.js';
 
 /** Statuses that refusals keep; every other refusal is 400 here (spec, "Errors"). */
 const ownStatuses = [403, 413, 415, 429, 503];

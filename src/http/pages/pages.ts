@@ -3,6 +3,7 @@ import type { EnrollableKind } from '../../domain/mfa/gate.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { AccountPages } from './account-pages.js';
+import type { AdministratorPages } from './administrator-pages.js';
 import type { PageClient } from './page-client.js';
 import type { SignUpPages } from './sign-up-pages.js';
 
@@ -19,7 +20,7 @@ interface EnrollmentPage {
 }
 
 /** The values of each page in `templates/pages`: the compiler checks each caller. */
-export interface Pages extends AccountPages, SignUpPages {
+export interface Pages extends AccountPages, AdministratorPages, SignUpPages {
   'sign-in': {
     action: string;
     params: Params;
@@ -254,29 +255,6 @@ export interface Pages extends AccountPages, SignUpPages {
     forgotUrl?: string | null;
     accountUrl?: string | null;
   };
-  'verify-email': {
-    action: string;
-    /** Where somebody who has not registered sends the form; null if it was confirmed, and only the answer was lost. */
-    declineAction: string | null;
-    token: string;
-    accountName: string;
-    email: string;
-    /** Whether it takes the password of the registration: in every browser except the one that registered. */
-    asksPassword: boolean;
-    /** What was wrong with the password that was sent. */
-    error: TextKey | null;
-  };
-  'registration-declined': Record<string, never>;
-  'email-verified': { accountName: string; accountSlug: string; nextUrl: string | null };
-  'choose-password': {
-    action: string;
-    token: string;
-    purpose: 'reset' | 'set';
-    email: string;
-    /** What was wrong with the password that was sent. */
-    error: TextKey | null;
-  };
-  'password-saved': { nextUrl: string | null };
   'accept-invite': {
     action: string;
     token: string;

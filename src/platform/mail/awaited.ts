@@ -7,6 +7,8 @@ import type { EmailTemplates } from './templates.js';
 const awaited: ReadonlySet<string> = new Set([
   'registration-verification',
   'registration-known-address',
+  'email-change',
+  'email-change-taken',
   'set-password',
   'password-reset',
   'verify-email',

@@ -17,6 +17,12 @@ export interface EmailTemplates {
   'set-password': { first_name: string; link: string; expires_at_text: string };
   'password-reset': { first_name: string; link: string; expires_at_text: string };
   'password-changed': { first_name: string; changed_at_text: string } & SignInLink;
+  /** To an administrator's new address, before it replaces the old one. */
+  'email-change': { first_name: string; link: string; expires_at_text: string };
+  /** To an address with which somebody signs in already, and which somebody else wants to sign in with. */
+  'email-change-taken': { first_name: string } & SignInLink;
+  /** To an administrator's old address. */
+  'email-changed': { first_name: string; changed_at_text: string };
   'account-creation-failed': { first_name: string; account_name: string; reason: string } & SignInLink;
   'administrator-invite': AdministratorInviteMail;
   'administrator-invite-reminder': AdministratorInviteMail;

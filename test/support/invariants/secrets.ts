@@ -29,6 +29,8 @@ export const secretInvariants: readonly Invariant[] = [
     union all select 'password of ' || id from identities where password_hash !~ '^[$]'
     union all select 'password of ' || id from users where password_hash !~ '^[$]'
     union all select 'scim ' || identity_id from scim_users where attributes ? 'password'
+    union all select 'change ' || id || ' is ' || status || ' and still has the new address' from email_changes
+      where status <> 'pending' and email is not null or status <> 'confirmed' and former_email is not null
     union all select 'registration ' || id || ' is ' || status || ' and still names somebody' from pending_registrations
       where status not in ('pending', 'confirmed') and num_nonnulls(email, password_hash, first_name, last_name, account_name, application_name) > 0`,
   },

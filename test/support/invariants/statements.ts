@@ -163,6 +163,7 @@ export const invariants: readonly Invariant[] = [
   { name: 'windows ended', text: ended('role_assignment_windows', `'running'`) },
   { name: 'registrations ended', text: ended('pending_registrations', `'pending'`) },
   { name: 'intents ended', text: ended('account_intents', `'parked', 'claimed'`) },
+  { name: 'changes of addresses ended', text: ended('email_changes', `'pending'`) },
   { name: 'claims ended', text: ended('sso_domains', `'pending', 'verified', 'lapsed'`) },
   {
     name: 'connections',

@@ -16,6 +16,7 @@ union all select 'invites whose time is over', count(*)::int from identity_invit
 const waiting = `
 select 'registration/' || id as id from pending_registrations where status = 'pending'
 union all select 'account-intent/' || id from account_intents where status in ('parked', 'claimed')
+union all select 'email-change/' || id from email_changes where status = 'pending'
 union all select 'invite/' || id from identity_invites where status = 'pending'
 union all select 'sso-domain/' || id from sso_domains where status <> 'failed'`;
 

@@ -1,0 +1,61 @@
+import type { EntityManager } from 'typeorm';
+import { EmailChange } from '../../../entities/email-change.js';
+import type { Clock } from '../../platform/clock.js';
+import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
+import { recordOfUser } from '../events/user-events.js';
+import { lockForPassword } from '../passwords/password-write.js';
+import { discardWaiting, takeTurn } from '../registration/rivals.js';
+import { userByAddress } from '../user-by-address.js';
+import { ended, tellEnded } from './end.js';
+import { findEmailChange, type UsableEmailChange } from './link.js';
+import { emailChangedMail } from './process.js';
+
+/**
+ * Gives a user the new address of a change, which its mailbox has confirmed. What the old mailbox could still do ends
+ * with it: links for passwords, and all sessions except the one that requested the change.
+ * @throws DomainError email_change.link_invalid; email_change.address_taken, and the change goes on waiting
+ */
+export async function applyEmailChange(
+  tx: EntityManager,
+  { id, userId, email }: Pick<UsableEmailChange, 'id' | 'userId' | 'email'>,
+  clock: Clock,
+): Promise<void> {
+  await takeTurn(tx, email); // before the user is locked, as by everybody who becomes the user of an address
+  const user = await lockForPassword(tx, userId);
+  const now = clock(); // under the lock, so that no sign-in that waits for it was proved later
+  const change = await findEmailChange(tx, ['id', id], now); // again, under the lock: it works once
+  if (!user || !change) throw new DomainError('email_change.link_invalid');
+  if (await userByAddress(tx, email)) throw new DomainError('email_change.address_taken');
+  await discardWaiting(tx, email, { userId, now });
+  await tx.query(
+    'update users set email = $2, email_verified_at = $3, email_changed_at = $3, updated_at = $3 where id = $1',
+    [userId, email, now],
+  );
+  await tx.query(
+    'update password_links set expires_at = $2 where user_id = $1 and used_at is null and expires_at > $2',
+    [userId, now],
+  );
+  const revoked = await endOtherSessions(tx, change, now);
+  await tx.update(EmailChange, { id }, { ...ended('confirmed', null, now), formerEmail: user.email });
+  await tellEnded(tx, change);
+  await recordOfUser(tx, 'auth.admin_email_changed', {
+    resourceId: userId,
+    metadata: { email_change_id: id, revoked_session_ids: revoked },
+    actor: { type: 'platform_admin', id: userId },
+  });
+  await queueEmail(tx, emailChangedMail(change), now);
+}
+
+async function endOtherSessions(
+  tx: EntityManager,
+  { userId, sessionId }: UsableEmailChange,
+  now: Date,
+): Promise<string[]> {
+  const [revoked] = await tx.query<[{ id: string }[], number]>(
+    `update user_sessions set revoked_at = $2
+     where user_id = $1 and revoked_at is null and expires_at > $2 and id <> $3 returning id`,
+    [userId, now, sessionId],
+  );
+  return revoked.map(({ id }) => id);
+}
