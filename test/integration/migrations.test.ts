@@ -73,25 +73,35 @@ test('a migration that waits for a transaction that waits for it is rolled back,
 });
 
 describe('a database of a version before the first release', () => {
-  const firstRelease = 'FirstRelease1763700000155';
-  const all = migrations.slice(0, 1); // what came later has run here already, and need not be repeatable
+  const [firstRelease, fromFormer] = ['FirstRelease1763700000155', 'FromFormer1763700000156'];
+  const all = migrations.slice(0, 2); // what came later has run here already, and need not be repeatable
+  const query = (text: string, values: unknown[] = []) => rowsAsOwner(database.ownerUrl, text, values);
   /** Leaves the names of former migrations instead of the first release's. */
   const rename = (name: string) =>
-    rowsAsOwner(database.ownerUrl, 'update migrations set name = $1 where name in ($2, $3, $4) returning name', [
+    query('update migrations set name = $1 where name in ($2, $3, $4) returning name', [
       name,
       firstRelease,
       firstOfFormer,
       lastOfFormer,
     ]);
 
-  test('has the schema, and keeps its rows', async () => {
-    const insert = `insert into accounts (id, name, slug, created_at, updated_at) values (gen_random_uuid(), 'x', 'kept', now(), now())`;
-    await rowsAsOwner(database.ownerUrl, insert);
+  test('gets what the first release has changed since, and keeps its rows', async () => {
+    await query(
+      `insert into accounts (id, name, slug, created_at, updated_at) values (gen_random_uuid(), 'x', 'kept', now(), now())`,
+    );
     expect(await rename(lastOfFormer)).toHaveLength(1);
-    expect(await migrate(database.ownerUrl, database.url, { all })).toEqual([firstRelease]);
-    expect(await rowsAsOwner(database.ownerUrl, `select name from accounts where slug = 'kept'`)).toHaveLength(1);
-    expect(await migrate(database.ownerUrl, database.url)).toEqual([]);
-    await rowsAsOwner(database.ownerUrl, 'delete from migrations where name = $1', [lastOfFormer]);
+    await query('delete from migrations where name = $1', [fromFormer]);
+    await query('drop table email_changes');
+    await query('alter table accounts drop column require_sso');
+    await query('alter table sessions add constraint sessions_account_fk foreign key (account_id) references accounts');
+    expect(await migrate(database.ownerUrl, database.url, { all })).toEqual([firstRelease, fromFormer]);
+    expect(await query(`select require_sso from accounts where slug = 'kept'`)).toEqual([{ require_sso: false }]);
+    expect(await query(`select relrowsecurity from pg_class where relname = 'email_changes'`)).toEqual([
+      { relrowsecurity: true },
+    ]);
+    expect(await query(`select from pg_constraint where conname = 'sessions_account_fk'`)).toEqual([]);
+    expect(await migrate(database.ownerUrl, database.url, { all })).toEqual([]);
+    await query('delete from migrations where name = $1', [lastOfFormer]);
   });
 
   test('is refused if it lacks some of the former migrations, and left as it is', async () => {

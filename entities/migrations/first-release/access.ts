@@ -54,7 +54,7 @@ ${ofEnvironment('role_permissions')}
 
 create table role_assignments (
   id uuid primary key,
-  account_id uuid not null constraint role_assignments_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   environment_id uuid not null constraint role_assignments_environment_fk references environments (id) on delete cascade,
   identity_id uuid not null constraint role_assignments_identity_fk references identities (id) on delete cascade,
   role_id uuid not null constraint role_assignments_role_fk references roles (id) on delete cascade,
@@ -68,7 +68,6 @@ create table role_assignments (
     identity_id with =, role_id with =, node_id with =, tstzrange(effective_from, effective_to) with &&) where (removed_at is null),
   constraint role_assignments_window check (effective_from < effective_to)
 );
-create index role_assignments_account on role_assignments (account_id);
 create index role_assignments_environment on role_assignments (environment_id, created_at, id);
 -- These find what was not removed. role_assignments_overlapping has both columns after the person's. The planner, for which the order of a GiST index's columns
 -- does not matter, would use it and read the whole index. It considers only hash indexes cheaper.

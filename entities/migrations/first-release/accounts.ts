@@ -10,6 +10,7 @@ create table users (
   password_hash text,
   password_changed_at timestamptz,
   mfa_reset_at timestamptz,
+  email_changed_at timestamptz,
   email_verified_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null
@@ -21,6 +22,7 @@ create table accounts (
   name text not null,
   slug text not null,
   require_mfa boolean not null default false,
+  require_sso boolean not null default false,
   closed_at timestamptz,
   created_at timestamptz not null,
   updated_at timestamptz not null

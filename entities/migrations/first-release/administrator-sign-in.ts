@@ -16,6 +16,7 @@ create table user_mfa_factors (
   device_type text,
   is_backed_up boolean,
   is_discoverable boolean,
+  signs_in boolean not null default false,
   enrolled_at timestamptz not null,
   last_used_at timestamptz,
   constraint user_mfa_factors_complete check ((type = 'totp') = (secret is not null)

@@ -58,12 +58,11 @@ ${ofEnvironment('environment_memberships')}
 create table organization_members (
   organization_id uuid not null constraint organization_members_organization_fk references organizations (id) on delete cascade,
   identity_id uuid not null constraint organization_members_identity_fk references identities (id) on delete cascade,
-  account_id uuid not null constraint organization_members_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   environment_id uuid not null constraint organization_members_environment_fk references environments (id) on delete cascade,
   created_at timestamptz not null,
   primary key (organization_id, identity_id)
 );
-create index organization_members_account on organization_members (account_id);
 create index organization_members_by_age on organization_members (organization_id, created_at, identity_id);
 create index organization_members_environment on organization_members (environment_id);
 create index organization_members_identity on organization_members (identity_id);
@@ -114,7 +113,7 @@ ${ofEnvironment('identity_invites')}
 
 create table identity_links (
   id uuid primary key,
-  account_id uuid not null constraint identity_links_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   environment_id uuid not null constraint identity_links_environment_fk references environments (id) on delete cascade,
   oauth_client_id uuid not null,
   identity_id uuid constraint identity_links_identity_fk references identities (id) on delete cascade,
@@ -134,7 +133,6 @@ create table identity_links (
   used_at timestamptz,
   constraint identity_links_purpose check (purpose in ('verify_email', 'reset_password', 'known_address'))
 );
-create index identity_links_account on identity_links (account_id);
 create index identity_links_client on identity_links (oauth_client_id);
 create index identity_links_environment on identity_links (environment_id);
 create index identity_links_expiry on identity_links (expires_at);

@@ -8,7 +8,7 @@ import { identities } from './identities.js';
 import { lookUps } from './look-ups.js';
 import { messages } from './messages.js';
 import { oauth } from './oauth.js';
-import { registrations } from './registrations.js';
+import { emailChanges, registrations } from './registrations.js';
 import { requests } from './requests.js';
 import { rowLevelSecurity } from './row-level-security.js';
 import { scim } from './scim.js';
@@ -32,6 +32,7 @@ export const schema: readonly string[] = [
   rowLevelSecurity,
   accounts,
   registrations,
+  emailChanges,
   tree,
   identities,
   access,

@@ -46,22 +46,21 @@ ${ofEnvironment('removed_clients')}
 create table consents (
   identity_id uuid not null constraint consents_identity_fk references identities (id) on delete cascade,
   oauth_client_id uuid not null,
-  account_id uuid not null constraint consents_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   environment_id uuid not null constraint consents_environment_fk references environments (id) on delete cascade,
   scope text[] not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   primary key (identity_id, oauth_client_id)
 );
-create index consents_account on consents (account_id);
 create index consents_client on consents (oauth_client_id);
 create index consents_environment on consents (environment_id);
 ${ofEnvironment('consents')}
 
 create table authorization_codes (
   code_hash bytea primary key,
-  account_id uuid not null constraint authorization_codes_account_fk references accounts (id) on delete cascade,
-  environment_id uuid not null constraint authorization_codes_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid not null,
   oauth_client_id uuid not null,
   session_id uuid not null constraint authorization_codes_session_fk references sessions (id) on delete cascade,
   organization_id uuid,
@@ -85,8 +84,8 @@ ${ofEnvironment('authorization_codes')}
 
 create table grants (
   id uuid primary key,
-  account_id uuid not null constraint grants_account_fk references accounts (id) on delete cascade,
-  environment_id uuid not null constraint grants_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid not null,
   oauth_client_id uuid not null,
   identity_id uuid not null constraint grants_identity_fk references identities (id) on delete cascade,
   session_id uuid not null constraint grants_session_fk references sessions (id) on delete cascade,

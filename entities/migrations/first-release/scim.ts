@@ -31,7 +31,7 @@ create function gatehouse_scim_text(user_name text, external_id text, attributes
 create table scim_users (
   environment_id uuid not null constraint scim_users_environment_fk references environments (id) on delete cascade,
   identity_id uuid not null,
-  account_id uuid not null constraint scim_users_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   organization_id uuid constraint scim_users_organization_fk references organizations (id) on delete cascade,
   directory_id uuid not null,
   user_name text not null,
@@ -46,7 +46,6 @@ create table scim_users (
   constraint scim_users_identity_fk foreign key (environment_id, identity_id)
     references environment_memberships (environment_id, identity_id) on delete cascade
 );
-create index scim_users_account on scim_users (account_id);
 create index scim_users_external_id on scim_users (directory_id, external_id);
 create index scim_users_organization on scim_users (organization_id);
 -- The fields by which directories search (docs/decisions/0047).
@@ -88,13 +87,12 @@ ${ofEnvironment('scim_groups')}
 create table scim_group_members (
   group_id uuid not null constraint scim_group_members_group_fk references scim_groups (id) on delete cascade,
   identity_id uuid not null,
-  account_id uuid not null constraint scim_group_members_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   environment_id uuid not null constraint scim_group_members_environment_fk references environments (id) on delete cascade,
   primary key (group_id, identity_id),
   constraint scim_group_members_identity_fk foreign key (environment_id, identity_id)
     references environment_memberships (environment_id, identity_id) on delete cascade
 );
-create index scim_group_members_account on scim_group_members (account_id);
 create index scim_group_members_identity on scim_group_members (environment_id, identity_id);
 ${ofEnvironment('scim_group_members')}
 
@@ -126,11 +124,10 @@ ${ofEnvironment('scim_group_mappings')}
 
 create table scim_assignments (
   assignment_id uuid primary key constraint scim_assignments_assignment_fk references role_assignments (id) on delete cascade,
-  account_id uuid not null constraint scim_assignments_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   environment_id uuid not null constraint scim_assignments_environment_fk references environments (id) on delete cascade,
   directory_id uuid not null
 );
-create index scim_assignments_account on scim_assignments (account_id);
 create index scim_assignments_directory on scim_assignments (directory_id);
 create index scim_assignments_environment on scim_assignments (environment_id);
 ${ofEnvironment('scim_assignments')}

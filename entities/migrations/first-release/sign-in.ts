@@ -71,7 +71,7 @@ ${ofAccount('mfa_factors')}
 
 create table recovery_codes (
   id uuid primary key,
-  account_id uuid not null constraint recovery_codes_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   identity_id uuid not null constraint recovery_codes_identity_fk references identities (id) on delete cascade,
   generation integer not null,
   code_hash bytea not null,
@@ -79,7 +79,6 @@ create table recovery_codes (
   created_at timestamptz not null,
   used_at timestamptz
 );
-create index recovery_codes_account on recovery_codes (account_id);
 create unique index recovery_codes_code on recovery_codes (identity_id, code_hash);
 ${ofAccount('recovery_codes')}
 
@@ -104,8 +103,8 @@ ${ofEnvironment('mfa_graces')}
 
 create table emailed_codes (
   id uuid primary key,
-  account_id uuid not null constraint emailed_codes_account_fk references accounts (id) on delete cascade,
-  environment_id uuid not null constraint emailed_codes_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid not null,
   identity_id uuid constraint emailed_codes_identity_fk references identities (id) on delete cascade,
   email citext,
   purpose text not null,
@@ -117,7 +116,6 @@ create table emailed_codes (
   consumed_at timestamptz,
   constraint emailed_codes_purpose check (purpose in ('login', 'mfa', 'mfa_enrollment'))
 );
-create index emailed_codes_account on emailed_codes (account_id);
 create index emailed_codes_environment on emailed_codes (environment_id);
 create index emailed_codes_expiry on emailed_codes (expires_at);
 create index emailed_codes_flow on emailed_codes (flow_hash, purpose);
@@ -126,8 +124,8 @@ ${ofEnvironment('emailed_codes')}
 
 create table pending_sign_ins (
   id uuid primary key,
-  account_id uuid not null constraint pending_sign_ins_account_fk references accounts (id) on delete cascade,
-  environment_id uuid not null constraint pending_sign_ins_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid not null,
   oauth_client_id uuid not null,
   identity_id uuid not null constraint pending_sign_ins_identity_fk references identities (id) on delete cascade,
   token_hash bytea not null,
@@ -153,9 +151,7 @@ create table pending_sign_ins (
   constraint pending_sign_ins_method check (method in ('password', 'email_otp', 'passkey', 'sso', 'session')),
   constraint pending_sign_ins_purpose check (purpose in ('challenge', 'enrollment'))
 );
-create index pending_sign_ins_account on pending_sign_ins (account_id);
 create index pending_sign_ins_client on pending_sign_ins (oauth_client_id);
-create index pending_sign_ins_environment on pending_sign_ins (environment_id);
 create index pending_sign_ins_expiry on pending_sign_ins (expires_at);
 create index pending_sign_ins_identity on pending_sign_ins (identity_id);
 create index pending_sign_ins_sso_connection on pending_sign_ins (sso_connection_id)
@@ -165,8 +161,8 @@ ${ofEnvironment('pending_sign_ins')}
 
 create table trusted_devices (
   id uuid primary key,
-  account_id uuid not null constraint trusted_devices_account_fk references accounts (id) on delete cascade,
-  environment_id uuid not null constraint trusted_devices_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid not null,
   identity_id uuid not null constraint trusted_devices_identity_fk references identities (id) on delete cascade,
   device_hash bytea not null,
   user_agent text,
@@ -174,7 +170,6 @@ create table trusted_devices (
   last_used_at timestamptz not null,
   expires_at timestamptz not null
 );
-create index trusted_devices_account on trusted_devices (account_id);
 create unique index trusted_devices_device on trusted_devices (device_hash, environment_id, identity_id);
 create index trusted_devices_expiry on trusted_devices (expires_at);
 create index trusted_devices_identity on trusted_devices (identity_id, environment_id);
@@ -182,8 +177,8 @@ ${ofEnvironment('trusted_devices')}
 
 create table sessions (
   id uuid primary key,
-  account_id uuid not null constraint sessions_account_fk references accounts (id) on delete cascade,
-  environment_id uuid not null constraint sessions_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid not null,
   identity_id uuid not null constraint sessions_identity_fk references identities (id) on delete cascade,
   browser_hash bytea not null,
   authenticated_at timestamptz not null,

@@ -130,8 +130,8 @@ ${ofAccount('sso_links')}
 
 create table sso_requests (
   id uuid primary key,
-  account_id uuid not null constraint sso_requests_account_fk references accounts (id) on delete cascade,
-  environment_id uuid constraint sso_requests_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  environment_id uuid,
   connection_id uuid not null constraint sso_requests_connection_fk references sso_connections (id) on delete cascade,
   purpose text not null,
   state_hash bytea not null,
@@ -146,7 +146,6 @@ create table sso_requests (
   completed_at timestamptz,
   constraint sso_requests_purpose check (purpose in ('identity', 'admin', 'test'))
 );
-create index sso_requests_account on sso_requests (account_id);
 create index sso_requests_connection on sso_requests (connection_id);
 create index sso_requests_environment on sso_requests (environment_id);
 create index sso_requests_expiry on sso_requests (expires_at);
@@ -155,7 +154,7 @@ ${ofEnvironment('sso_requests')}
 
 create table sso_sessions (
   id uuid primary key,
-  account_id uuid not null constraint sso_sessions_account_fk references accounts (id) on delete cascade,
+  account_id uuid not null,
   connection_id uuid not null constraint sso_sessions_connection_fk references sso_connections (id) on delete cascade,
   link_id uuid not null constraint sso_sessions_link_fk references sso_links (id) on delete cascade,
   index_hash bytea,
@@ -165,7 +164,6 @@ create table sso_sessions (
   not_on_or_after timestamptz,
   expires_at timestamptz not null
 );
-create index sso_sessions_account on sso_sessions (account_id);
 create index sso_sessions_connection on sso_sessions (connection_id, index_hash);
 create index sso_sessions_expiry on sso_sessions (expires_at);
 create index sso_sessions_link on sso_sessions (link_id);

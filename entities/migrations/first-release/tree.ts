@@ -9,7 +9,7 @@ create function gatehouse_node_text(name text, slug text) returns text language 
 create table nodes (
   id uuid primary key,
   account_id uuid not null constraint nodes_account_fk references accounts (id) on delete cascade,
-  application_id uuid not null constraint nodes_application_fk references applications (id) on delete cascade,
+  application_id uuid not null,
   environment_id uuid not null constraint nodes_environment_fk references environments (id) on delete cascade,
   parent_node_id uuid constraint nodes_parent_fk references nodes (id) on delete cascade,
   node_type text not null,
@@ -27,7 +27,6 @@ create table nodes (
   constraint nodes_status check (status in ('active', 'inactive'))
 );
 create index nodes_account on nodes (account_id);
-create index nodes_application on nodes (application_id);
 create index nodes_by_age on nodes (environment_id, created_at, id);
 create index nodes_by_name on nodes (environment_id, name, id);
 create index nodes_by_slug on nodes (environment_id, slug, id);
