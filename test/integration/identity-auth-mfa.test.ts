@@ -85,11 +85,14 @@ describe('where a second factor is asked for', () => {
     expect(passed?.metadata).toMatchObject({ factor: 'totp' });
   });
 
-  test('ending all sessions of the person ends the challenge as well', async () => {
-    const { answer, totp, ana, place } = await challenged();
+  test('ending all sessions of the person ends the challenge as well, and those of another person do not', async () => {
     const sessions = createOwnSessions({ db: provider.db, now: provider.now });
-    expect(await sessions.endOthers(place, ana.id, uuidv7())).toBe(0);
-    expect(refusalOf(await answer('totp', { code: totp.code() }))).toEqual([400, 'mfa.challenge_invalid']);
+    for (const isOwn of [true, false]) {
+      const { answer, totp, ana, place } = await challenged();
+      expect(await sessions.endOthers(place, isOwn ? ana.id : uuidv7(), uuidv7())).toBe(0);
+      const answered = await answer('totp', { code: totp.code() });
+      expect(isOwn ? refusalOf(answered) : answered.statusCode).toEqual(isOwn ? [400, 'mfa.challenge_invalid'] : 200);
+    }
   });
 
   test('a wrong code leaves the challenge open', async () => {

@@ -195,6 +195,28 @@ test('an expired session is still shown, and can be ended, while an application 
   expect(values(await signedIn(laptop), 'end')).toEqual([]);
 });
 
+test.each([
+  ['its access was ended', 'update grants set revoked_at = now() where oauth_client_id = $1'],
+  [
+    'its tokens have expired',
+    `update refresh_tokens set expires_at = created_at
+     where family_id in (select id from grants where oauth_client_id = $1)`,
+  ],
+  ['it was deleted', 'delete from oauth_clients where id = $1'],
+])('an expired session and the application that lived on it are shown no more once %s', async (_, ended) => {
+  const other = await environment.newClient();
+  await tokensFor(phone, other, ana.email);
+  world.wait(hours(13));
+  await signedIn(laptop);
+  const shown = async () => {
+    const page = await laptop.get(url());
+    return [values(page, 'end').filter((value) => value !== 'others').length, values(page, 'revoke')];
+  };
+  expect(await shown()).toEqual([1, [other.id]]);
+  await world.query(ended, [other.id]);
+  expect(await shown()).toEqual([0, []]);
+});
+
 test('an application loses its access in every browser, and only that application', async () => {
   const other = await environment.newClient({ name: 'Other app' });
   const tokens = [await tokensFor(phone, client, ana.email), await tokensFor(laptop, client, ana.email)];
