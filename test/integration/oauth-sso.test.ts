@@ -39,7 +39,7 @@ import { comingUpon } from '../support/uncommitted.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 44);
+const planned = plannedConnections(baseUrl, 45);
 let world: TestProvider;
 let idp: OpenIdProvider;
 let stop: () => Promise<void>;
@@ -283,6 +283,21 @@ describe('an answer lets in', () => {
     expect(await enter(there, next)).toBe('in');
   });
 
+  test('people known by their addresses, whomever else the provider has named, and however other providers name them', async () => {
+    const there = await place();
+    const [ana, bob] = [somebody(), somebody()];
+    for (const { login, email } of [ana, bob]) {
+      const { id } = await there.environment.newIdentity({ email });
+      expect([await enter(there, login), await identitiesWith(email)]).toMatchObject(['in', [{ id }]]);
+    }
+    const before = await newOidcConnection(world, there.environment, idp);
+    await world.query(
+      `update sso_links set connection_id = $2, subject = subject || ' there' where connection_id = $1`,
+      [there.connection.id, before.id],
+    );
+    expect(await enter(there, bob.login)).toBe('in');
+  });
+
   test('no person by an unconfirmed address or a foreign domain, which neither link nor create anybody', async () => {
     const there = await place();
     const victim = await there.environment.newIdentity({ email: `victim-${uuidv7()}@acme.example` });
@@ -311,6 +326,7 @@ describe('an answer lets in', () => {
     const [{ id } = { id: '' }] = await identitiesWith(email);
     await world.query('update identities set email = $2 where id = $1', [id, `${uuidv7()}@private.example`]);
     expect(await enter(there, login)).toBe('in'); // a member, whatever their address
+    expect(await enter(there, somebody().login)).toBe('in'); // as another one stays
     await world.query('delete from organization_members where identity_id = $1', [id]);
     expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
     await world.query('update identities set email = $2 where id = $1', [id, email]);
@@ -525,13 +541,18 @@ describe('an answer lets in', () => {
 
   test('nobody whose erasure is under way', async () => {
     const there = await place();
-    const { login, email } = somebody();
-    expect(await enter(there, login)).toBe('in');
+    const [{ login, email }, other] = [somebody(), somebody()];
+    for (const one of [login, other.login]) expect(await enter(there, one)).toBe('in');
     const erasing = `
       insert into erasures (id, account_id, identity_id, status, actor_type, correlation_id, created_at)
       select gen_random_uuid(), account_id, id, 'running', 'system', gen_random_uuid(), now() from identities where email = $1`;
     await world.query(erasing, [email]);
     expect(await enter(there, login)).toEqual([403, 'sso.identity_unknown']);
+    expect(await enter(there, other.login)).toBe('in');
+    await world.query(`update erasures set status = 'cancelled', ended_at = now() where account_id = $1`, [
+      there.environment.accountId,
+    ]);
+    expect(await enter(there, login)).toBe('in');
   });
 });
 
