@@ -18,6 +18,7 @@ import { sendError } from './errors.js';
 import { readForwardedAddresses } from './forwarded-for.js';
 import { leaveOutUnknownLengths } from './head-lengths.js';
 import { type HealthOptions, health } from './health.js';
+import { boundHeldBytes } from './held-bytes.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { linkPages } from './next-pages.js';
@@ -117,6 +118,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   answerUnknownRoutes(app);
   app.removeContentTypeParser('text/plain'); // bodies are JSON; routes for forms say so themselves
   refuseEncodedBodies(app);
+  boundHeldBytes(app);
   readJsonBodies(app);
   refuseUnstorableBodies(app);
   proveAgainWhenLate(app);

@@ -52,7 +52,7 @@ export const hashesRefused = counter(
 export const largeMessagesRefused = counter(
   'gatehouse_large_messages_refused_total',
   'Large bodies that were not read, and large responses that were not created, because too many were waiting or waited ' +
-    'too long.',
+    'too long; requests of an address that keeps too much in memory.',
 );
 export const logLinesLost = counter(
   'gatehouse_log_lines_lost_total',
