@@ -180,11 +180,11 @@ test('a membership that is added meanwhile is deleted too, and its counter is ri
   const { id } = await erasures.request(environment, person.id);
   const counted = await counter();
   await stepwise(erasures.removeMemberships, id);
-  await world.query(`insert into environment_memberships values (gen_random_uuid(), $1, $2, $3, true, now())`, [
-    environment.accountId,
-    environment.environmentId,
-    person.id,
-  ]);
+  await world.query(
+    `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+     values (gen_random_uuid(), $1, $2, $3, true, now())`,
+    [environment.accountId, environment.environmentId, person.id],
+  );
   await world.query(`update counters set value = value + 1 where environment_id = $1`, [environment.environmentId]);
   expect(await erasures.complete(id)).toBe('more');
   expect(await carryOut(id)).toBe('done');

@@ -87,7 +87,7 @@ from bound`,
 
 const readerStatement = {
   name: 'wait_for_changes',
-  text: `insert into feed_readers values ($1, clock_timestamp() + make_interval(secs => $2 / 1000.0))
+  text: `insert into feed_readers (environment_id, until) values ($1, clock_timestamp() + make_interval(secs => $2 / 1000.0))
     on conflict (environment_id) do update set until = excluded.until where feed_readers.until < excluded.until`,
 };
 
