@@ -9,7 +9,7 @@ export type MfaGraceStatus = 'running' | 'enrolled' | 'expired' | 'reset' | 'can
 @Entity('mfa_graces')
 @Index('mfa_graces_one_per_identity', ['environmentId', 'identityId'], { unique: true })
 @Index('mfa_graces_identity', ['identityId'])
-@Index('mfa_graces_by_age', ['accountId', 'startedAt', 'id'])
+@Index('mfa_graces_by_creation', ['accountId', 'createdAt', 'id'])
 @Index('mfa_graces_running', ['id'], { where: `status = 'running'` })
 @Check('mfa_graces_status', `status in ('running', 'enrolled', 'expired', 'reset', 'cancelled')`)
 export class MfaGrace {
@@ -31,7 +31,10 @@ export class MfaGrace {
   @Column('text', { nullable: true }) endedReason!: string | null;
   /** How often the grace period has begun; each time has its own reminders. */
   @Column('integer') round!: number;
+  /** When the latest grace period began. */
   @Column('timestamptz') startedAt!: Date;
   @Column('timestamptz') expiresAt!: Date;
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+  /** When the first one began, which orders lists. */
+  @Column('timestamptz', { default: () => 'now()' }) createdAt!: Date;
 }

@@ -2,6 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const columns = {
   accounts: 'require_sso boolean not null default false',
+  mfa_graces: 'created_at timestamptz not null default now()',
   user_mfa_factors: 'signs_in boolean not null default false',
   users: 'email_changed_at timestamptz',
 };
@@ -27,11 +28,12 @@ const foreignKeys = {
   trusted_devices: ['account', 'environment'],
 };
 
-/** Indexes that only such keys used. */
+/** Indexes that only such keys used, and one of graces by another column. */
 const indexes = [
   'consents_account',
   'emailed_codes_account',
   'identity_links_account',
+  'mfa_graces_by_age',
   'nodes_application',
   'organization_members_account',
   'pending_sign_ins_account',
@@ -61,7 +63,21 @@ export class FromFormer1763700000156 implements MigrationInterface {
       const drops = parents.map((parent) => `drop constraint if exists ${table}_${parent}_fk`);
       await db.query(`alter table ${table} ${drops.join(', ')}`);
     }
+    await this.dateGraces(db);
     for (const index of indexes) await db.query(`drop index concurrently if exists ${index}`);
+  }
+
+  /** Grace periods are listed by when the first one began; those that are there have the time of the statement above. */
+  private async dateGraces(db: QueryRunner): Promise<void> {
+    for (let changed = 1; changed > 0; ) {
+      const [, count]: [unknown, number] = await db.query(
+        `update mfa_graces set created_at = started_at
+         where id in (select id from mfa_graces where created_at > started_at limit 5000)`,
+      );
+      changed = count;
+    }
+    await db.query('drop index concurrently if exists mfa_graces_by_creation'); // left by an interrupted attempt
+    await db.query('create index concurrently mfa_graces_by_creation on mfa_graces (account_id, created_at, id)');
   }
 
   async down(): Promise<void> {

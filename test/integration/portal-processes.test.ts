@@ -4,6 +4,7 @@ import { Email } from '../../entities/email.js';
 import { MfaGrace } from '../../entities/mfa-grace.js';
 import { Webhook } from '../../entities/webhook.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { kindNames } from '../../src/domain/processes/kind.js';
 import { states } from '../../src/domain/processes/kinds.js';
 import { invite, newMember, rolesByKey, type TestMember } from '../support/administrators.js';
@@ -12,7 +13,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { callsWith } from '../support/nodes.js';
-import { problemsOfWalks } from '../support/operations/walks.js';
+import { nextOf, problemsOfWalks } from '../support/operations/walks.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
@@ -112,6 +113,7 @@ async function aGrace(): Promise<{ id: string; identityId: string }> {
       endedReason: null,
       round: 1,
       startedAt: api.clock.now,
+      createdAt: api.clock.now,
       expiresAt: new Date(api.clock.now.getTime() + 7 * 24 * hour),
       endedAt: null,
     }),
@@ -125,6 +127,18 @@ async function anIdentity(): Promise<string> {
   const made = await api.app.inject({ method: 'POST', url, headers: await account.as('owner'), payload: { email } });
   return made.json().data.id;
 }
+
+test('a grace that begins anew while the list is read by its links keeps its place', async () => {
+  const { id, identityId } = await aGrace();
+  api.clock.advance(1000);
+  await aGrace();
+  const page = await owner('GET', '/processes?kind=mfa_grace&take=1');
+  api.clock.advance(1000);
+  const graces = createMfaGraces({ db: api.database.db, now: () => api.clock.now, reminders: [] });
+  await graces.reset(account.scope, identityId, 7);
+  const [next] = await itemsOf(`?${new URLSearchParams(nextOf(page) as Record<string, string>)}`);
+  expect(next).toMatchObject({ id, since: api.clock.now.toISOString() });
+});
 
 test('an invite and its mail are listed with what they wait for and what can be done', async () => {
   const { id, email, expires_at: expiresAt } = await anInvite();

@@ -6,7 +6,12 @@ import { type Rule, split, violationsOf } from '../support/migration-rules.js';
 const firstRelease = 1_763_700_000_155;
 
 /** What breaks a rule all the same, and why nobody notices: `AddedLater1763700000199: { rule: 'reason' }`. */
-const exceptions: Record<string, Partial<Record<Rule, string>>> = {};
+const exceptions: Record<string, Partial<Record<Rule, string>>> = {
+  FromFormer1763700000156: {
+    'rows that are there are not changed at once': 'They are changed five thousand at a time.',
+    'what runs outside of a transaction can be run once more': 'The update finds only rows that are left.',
+  },
+};
 
 const numberOf = (name: string) => Number(/\d+$/.exec(name)?.[0]);
 

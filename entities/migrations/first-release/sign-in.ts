@@ -92,10 +92,11 @@ create table mfa_graces (
   round integer not null,
   started_at timestamptz not null,
   expires_at timestamptz not null,
+  created_at timestamptz not null default now(),
   ended_at timestamptz,
   constraint mfa_graces_status check (status in ('running', 'enrolled', 'expired', 'reset', 'cancelled'))
 );
-create index mfa_graces_by_age on mfa_graces (account_id, started_at, id);
+create index mfa_graces_by_creation on mfa_graces (account_id, created_at, id);
 create index mfa_graces_identity on mfa_graces (identity_id);
 create unique index mfa_graces_one_per_identity on mfa_graces (environment_id, identity_id);
 create index mfa_graces_running on mfa_graces (id) where status = 'running';

@@ -67,8 +67,8 @@ export async function beginGrace(
       `with settings as materialized (
          select make_interval(secs => least($6::float8, mfa_grace_period_days * 86400)) as life from environment_settings
          where account_id = $2 and environment_id = $3 and mfa_grace_period_days > 0 for share)
-       insert into mfa_graces as grace (id, account_id, environment_id, identity_id, status, round, started_at, expires_at)
-       select $1::uuid, $2::uuid, $3::uuid, $4::uuid, 'running', 1, $5::timestamptz, $5::timestamptz + life from settings
+       insert into mfa_graces as grace (id, account_id, environment_id, identity_id, status, round, started_at, expires_at, created_at)
+       select $1::uuid, $2::uuid, $3::uuid, $4::uuid, 'running', 1, $5::timestamptz, $5::timestamptz + life, $5::timestamptz from settings
        on conflict (environment_id, identity_id) do update set status = 'running', ended_reason = null, ended_at = null,
          round = case when grace.status = 'enrolled' and not $7::boolean then grace.round else grace.round + 1 end,
          started_at = case when grace.status = 'enrolled' and not $7 then grace.started_at else excluded.started_at end,

@@ -17,7 +17,7 @@ export const mfaGraceKind = (reminders: readonly number[]): Kind => ({
   sql: `
 select id, 'mfa_grace' as kind, account_id as "accountId", environment_id as "environmentId", 'identity' as "subjectType",
   identity_id as "subjectId", case when is_over then 'expired' else status end as state, started_at as since,
-  expires_at as deadline, started_at as "createdAt", case when is_over then expires_at else ended_at end as "endedAt",
+  expires_at as deadline, created_at as "createdAt", case when is_over then expires_at else ended_at end as "endedAt",
   case when is_over then 'not_enrolled_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt",
   status as stored
 from (select *, status in ('running', 'cancelled') and expires_at <= $2 as is_over from mfa_graces where account_id = $1) grace`,
