@@ -31,6 +31,17 @@ test('an authenticator’s response is read, and nothing else of it kept', () =>
   ).toBeNull();
 });
 
+test.each([
+  ['missing', undefined],
+  ['null', null],
+  ['a text instead of a list', 'usb'],
+  ['an object', { 0: 'usb', length: 1 }],
+  ['a list of numbers, upper case and markup', [7, 'NFC', '<script>', null]],
+])('a new authenticator whose transports are %s is accepted without a hint', (_, transports) => {
+  const read = readRegistrationResponse({ ...made, response: { ...made.response, transports } });
+  expect(read).toMatchObject({ transports: [], isDiscoverable: false });
+});
+
 test.each([{ crossOrigin: true }, { topOrigin: 'https://evil.example' }])(
   'a response from a frame of another site is refused: %j',
   (framed) => {
