@@ -113,6 +113,23 @@ describe('a database of a version before the first release', () => {
   });
 });
 
+test('grace periods of a version before have the age of their beginning', async () => {
+  await rowsAsOwner(database.ownerUrl, `delete from migrations where name = 'FromFormer1763700000156'`);
+  await rowsAsOwner(database.ownerUrl, 'alter table mfa_graces drop column created_at');
+  await asOwner(async (client) => {
+    await client.query('set session_replication_role = replica'); // they are nobody's, and not counted
+    await client.query(
+      `insert into mfa_graces (id, account_id, environment_id, identity_id, status, round, started_at, expires_at)
+       select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'running', 1, now() - n * interval '1 minute', now()
+       from generate_series(1, 5001) n`,
+    );
+  }, database.ownerUrl);
+  expect(await migrate(database.ownerUrl, database.url)).toEqual(['FromFormer1763700000156']);
+  const left = 'select from mfa_graces where created_at is distinct from started_at';
+  expect(await rowsAsOwner(database.ownerUrl, left)).toEqual([]);
+  await rowsAsOwner(database.ownerUrl, 'truncate mfa_graces');
+});
+
 test('a concurrently built index waits for all present transactions, and is begun once', async () => {
   const text = 'create index concurrently accounts_later on accounts (created_at)';
   const { all, tries } = later('Later1999999999002', text, false);
