@@ -1,5 +1,7 @@
+import { EmailChange } from '../../entities/email-change.js';
 import { PasswordLink } from '../../entities/password-link.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
+import { emailChangeToken } from '../../src/domain/email-changes/link.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
@@ -21,6 +23,7 @@ let tokens: Record<Kind, string>;
 type Kind =
   | 'registration link'
   | 'password link'
+  | 'link to a new address'
   | 'invite'
   | 'selection token'
   | 'refresh cookie'
@@ -45,6 +48,7 @@ beforeAll(async () => {
   tokens = {
     'registration link': registrationToken(sealing, await one(PendingRegistration, { email: waiting })).token,
     'password link': passwordLinkToken(sealing, await one(PasswordLink, { userId: ana.userId })).token,
+    'link to a new address': await linkToNewAddress(passwordHash),
     invite: (await invite(owner, { role_id: viewer })).token,
     'selection token': (await post('/login', { email: chooser.email, password })).json().data.selection_token,
     'refresh cookie': signedIn.cookies.find(({ name }) => name === 'admin_refresh')?.value as string,
@@ -65,6 +69,12 @@ const open = (path: string, token: string) =>
   });
 const one = <T extends object>(entity: new () => T, where: object): Promise<T> =>
   api.database.db.transaction('system', (tx) => tx.findOneByOrFail(entity, where));
+async function linkToNewAddress(passwordHash: string) {
+  const { email, userId } = await newPerson(api, { passwordHash });
+  const { access_token } = (await post('/login', { email, password })).json().data;
+  await post('/email', { email: `moved-${email}` }, { authorization: `Bearer ${access_token}` });
+  return emailChangeToken(sealing, await one(EmailChange, { userId })).token;
+}
 async function register() {
   const email = `new@${account.accountSlug}.example`;
   await post('/register', { ...names, email, password });
@@ -101,6 +111,11 @@ const doors: Record<string, { of: Kind; refusal: string; tries: ((token: string)
       (token) => open('/password/reset', token),
       (token) => post('/password/reset', { token, password: 'another tractor 20' }),
     ],
+  },
+  'email/confirm': {
+    of: 'link to a new address',
+    refusal: '400 email_change.link_invalid',
+    tries: [(token) => open('/email/confirm', token), (token) => post('/email/confirm', { token, password })],
   },
   'invite-info and accept-invite': {
     of: 'invite',
@@ -164,6 +179,9 @@ describe('a caller who is no administrator', () => {
     { method: 'GET', url: '/v1/auth/sessions' },
     { method: 'DELETE', url: '/v1/auth/sessions/01890000-0000-7000-8000-000000000000' },
     { method: 'PUT', url: '/v1/auth/password', payload: { current_password: 'x', new_password: password } },
+    { method: 'POST', url: '/v1/auth/email', payload: { email: 'x@example.com' } },
+    { method: 'GET', url: '/v1/auth/email' },
+    { method: 'DELETE', url: '/v1/auth/email' },
     { method: 'POST', url: '/v1/auth/accounts', payload: { account_name: 'x', application_name: 'y' } },
     { method: 'GET', url: '/v1/auth/accounts/resume' },
     { method: 'POST', url: '/v1/auth/accounts/resume' },

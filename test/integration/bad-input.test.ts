@@ -200,6 +200,7 @@ async function knownIn(
       '/v1/auth/verify-email': { token: await registrationLink(), password },
       '/v1/auth/verify-email/decline': { token: await registrationLink() },
       '/v1/auth/password/reset': { token: secret, password },
+      '/v1/auth/email/confirm': { token: secret, password },
       '/v1/identity/auth/login': { client_id: clientId, email: person.email, password, scope: 'openid' },
       '/v1/identity/auth/refresh': { client_id: clientId, refresh_token: secret },
       '/v1/identity/auth/select-application': {
@@ -218,6 +219,7 @@ async function knownIn(
       `hosted_session=${value}`,
       `sign_up=${value}`,
       `admin_registration=${value}`,
+      `admin_email_change=${value}`,
       `admin_refresh=${value}`,
       `admin_session=${value}`,
     ]),
@@ -342,7 +344,7 @@ const ours =
 /** These need Temporal, which is away here; no other route has a reason to be unavailable. */
 const needsTemporal = /^\/v1\/auth\/(verify-email|accounts)/;
 const pages =
-  /^\/sso\/|^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email(\/decline)?|password\/reset|accept-invite)$/;
+  /^\/sso\/|^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email(\/decline)?|password\/reset|email\/confirm|accept-invite)$/;
 /** These answer a browser with a page, and a program with the envelope. */
 const pagesForBrowsers = /^\/v1\/auth\/sso\//;
 const wantsJson = ({ headers = {} }: Sent) => /application\/json/i.test(String(headers.accept ?? ''));

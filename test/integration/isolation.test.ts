@@ -101,8 +101,8 @@ test('this test replaces every id of every operation by a foreign one', async ()
   expect(unnamed).toEqual([]);
 });
 
-/** Pages that are the same for everybody, and the parked intent of a person without an Account. */
-const namesNobody = /Page$|^readParkedAccount$/;
+/** Pages that are the same for everybody, and what waits for a person alone: a parked intent, a new address. */
+const namesNobody = /Page$|^readParkedAccount$|^readEmailChange$/;
 /** Its cursor advances with all changes of the server; `changes.test.ts` tests its isolation. */
 const movesOn = /listChanges$/i;
 
