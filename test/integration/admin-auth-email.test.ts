@@ -13,6 +13,7 @@ import { type AdminAuth, bearer, cookieOf, newAdminAuth } from '../support/admin
 import { withFactors } from '../support/admin-mfa.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { untilWaiting } from '../support/lock-waits.js';
+import { newOidcConnection } from '../support/sso.js';
 import { statementsOf } from '../support/statements.js';
 
 let auth: AdminAuth;
@@ -512,5 +513,48 @@ describe('the page of the link', () => {
       const page = await auth.get(`/email/confirm?token=${token}`, { accept: 'text/html' });
       expect([page.statusCode, page.body.includes('no longer works')]).toEqual([400, true]);
     }
+  });
+});
+
+describe('in a session that the identity provider of an account began', () => {
+  /** Makes the person's session one of the provider of their first Account. */
+  async function throughProvider({ user }: Person, sessionId: string) {
+    const accountId = user.accounts[0]?.account.id as string;
+    const where = { accountId, environmentId: null as never };
+    const none = { issuer: '', clientId: '', clientSecret: '' };
+    const connection = await newOidcConnection(auth, where, none, { scope: 'admin' });
+    await rows('update user_sessions set sso_connection_id = $2, account_id = $3 where id = $1', [
+      sessionId,
+      connection.id,
+      accountId,
+    ]);
+  }
+  async function begun(accounts: number[]) {
+    const user = await auth.addUser({ accounts, password: null });
+    const { accessToken, sessionId } = await auth.sessionOf(user.id);
+    return { me: { user, headers: bearer(accessToken) }, sessionId };
+  }
+
+  test('a member of that account alone can change the address', async () => {
+    const { me, sessionId } = await begun([1]);
+    await throughProvider(me, sessionId);
+    const { email, token, cookie } = await requested(me);
+    expect(outcome(await confirm(token, {}, cookie))).toBe('200');
+    expect(await emailOf(me.user.id)).toBe(email);
+  });
+
+  test('a member of another account too cannot, since that account relies on the address as well', async () => {
+    const { me, sessionId } = await begun([1, 1]);
+    await throughProvider(me, sessionId);
+    expect(outcome(await auth.post('/email', { email: newAddress() }, me.headers))).toBe(
+      '403 account.other_sign_in_required',
+    );
+  });
+
+  test('somebody who joined another account meanwhile cannot confirm', async () => {
+    const { me, sessionId } = await begun([1, 1]);
+    const { token, cookie } = await requested(me);
+    await throughProvider(me, sessionId);
+    expect(outcome(await confirm(token, {}, cookie))).toBe('400 email_change.link_invalid');
   });
 });
