@@ -129,7 +129,7 @@ test('waiting work is counted by kind and state over all accounts, and so is ove
 
 test('every state of every kind is shown, also with 0', async () => {
   const all = await countWaitingProcesses(api.database.db);
-  expect(new Set(all.map(({ kind }) => kind)).size).toBe(11);
+  expect(new Set(all.map(({ kind }) => kind)).size).toBe(12);
   expect(all.filter(({ kind }) => kind === 'sso_domain').map(({ state }) => state)).toEqual([
     'pending',
     'verified',
