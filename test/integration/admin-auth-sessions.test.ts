@@ -316,6 +316,8 @@ test('/me returns the user, the accounts with roles, and the session’s binding
         {
           ...named,
           require_mfa: false,
+          require_sso: false,
+          sso_required: false,
           roles: [{ role_id: expect.any(String), name: 'Owner', system_key: 'owner' }],
         },
       ],

@@ -38,6 +38,7 @@ test('members are listed with their roles, searched, sorted and read', async () 
     last_name: 'Berg',
     roles: [{ role_id: roles.developer, name: 'Developer', limits: null }],
     mfa_enrolled: false,
+    sso_available: false,
     status: 'active',
     created_at: shape.created_at,
   });
