@@ -2,7 +2,7 @@ import type { SsoConnection } from '../../entities/sso-connection.js';
 import { User } from '../../entities/user.js';
 import { ok, refusalOf } from '../support/admin-mfa.js';
 import { invite, newMember, rolesByKey, type TestMember } from '../support/administrators.js';
-import { outcomeOf, outcomesOf } from '../support/answers.js';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { comeBy, newAdminConnection, newRequiringAccount, newSsoAccount } from '../support/required-sso.js';
 import { rowsOf } from '../support/rows.js';
@@ -262,11 +262,18 @@ describe('a connection of an account that requires single sign-on', () => {
     expect(refusalOf(await remove(owner, second))).toEqual(required);
   });
 
-  test('is left by two that are deleted at once', async () => {
+  test('is left by two that end at once: the second finds the first ended', async () => {
     const { account, connection, owner } = await kept();
     const second = await newAdminConnection(api, account);
-    const answers = await Promise.all([remove(owner, connection), remove(owner, second)]);
-    expect(outcomesOf(answers)).toEqual({ 204: 1, '409 sso_connection.required': 1 });
+    const answer = await comingUpon(
+      api.database,
+      async (tx) => {
+        await tx.query('select from accounts where id = $1 for no key update', [account.scope.accountId]);
+        await tx.query(`update sso_connections set status = 'disabled' where id = $1`, [second.id]);
+      },
+      () => remove(owner, connection),
+    );
+    expect(refusalOf(answer)).toEqual(required);
   });
 
   test('cannot go while the account comes to require it', async () => {
