@@ -32,8 +32,9 @@ export class UserMfaFactor {
   /** Whether the authenticator lists it without being told its id; null if the browser did not say. */
   @Column('boolean', { nullable: true }) isDiscoverable!: boolean | null;
   /**
-   * Whether it signs in by itself, as a passkey: it has verified its user in a sign-in that the person had proved here,
-   * and not at an identity provider (WebAuthn Level 3 §4, `uvInitialized`; docs/decisions/0109).
+   * Whether it signs in by itself, as a passkey: since the password was set, it has verified its user in a sign-in that
+   * the person had proved here, and not at an identity provider (WebAuthn Level 3 §4, `uvInitialized`;
+   * docs/decisions/0109).
    */
   @Column('boolean', { default: false }) signsIn!: boolean;
   @Column('timestamptz') enrolledAt!: Date;

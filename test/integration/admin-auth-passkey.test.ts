@@ -288,6 +288,24 @@ describe('what a password could not do, a passkey cannot either:', () => {
     expect(refusalOf(await auth.post('/select-application', choice))).toEqual(refused);
   });
 
+  test('a new password ends what a key can do that its thief had enrolled, until a key is used after it', async () => {
+    const ana = await withKey(passkey, [2]);
+    const asked = ok(await person.signInByPasskey(ana.key.authenticator));
+    const password = 'amber harbour 23';
+    const changed = { current_password: ana.password, new_password: password };
+    expect((await auth.put('/password', changed, bearer(ana.token))).statusCode).toBe(200);
+    const choice = { selection_token: asked.selection_token, application_id: ana.accounts[0]!.applications[0]!.id };
+    expect(refusalOf(await auth.post('/select-application', choice))).toEqual(refused);
+    expect(refusalOf(await person.signInByPasskey(ana.key.authenticator))).toEqual([403, 'mfa.second_factor_only']);
+    ok(await person.answerKey(await person.challenge({ ...ana, password }), ana.key.authenticator));
+    ok(await person.signInByPasskey(ana.key.authenticator));
+
+    expect((await auth.post('/password/forgot', { email: ana.email })).statusCode).toBe(200);
+    const link = { token: await auth.passwordTokenFor(ana.id), password: 'plumage over the harbour' };
+    expect((await auth.post('/password/reset', link)).statusCode).toBe(200);
+    expect(refusalOf(await person.signInByPasskey(ana.key.authenticator))).toEqual([403, 'mfa.second_factor_only']);
+  });
+
   test('the challenge of a password that is locked stays locked, and a passkey is not affected by it', async () => {
     const limited = await newAdminAuth({ rateLimits: true });
     try {

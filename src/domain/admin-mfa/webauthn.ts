@@ -65,7 +65,7 @@ export interface AnsweredPasskey {
 }
 
 interface Use extends AssertionCheck {
-  /** Whether the person has proved themselves here, with a password: then a key that verifies its user becomes a passkey. */
+  /** Whether the person has proved themselves here, with a password: then a key that verifies its user signs in, too. */
   isOwnProof: boolean;
   on: Pick<Db, 'statement' | 'transaction'>;
 }
@@ -89,8 +89,8 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
     const info = await ceremonies.checkAssertion({ ...stored, ownerId: userId }, response, asked);
     if (!info) return null;
     const { newCounter, credentialBackedUp, userVerified } = info;
-    const becomesPasskey = asked.isOwnProof && userVerified;
-    const used = await on.statement(useStatement, [id, userId, newCounter, credentialBackedUp, now(), becomesPasskey]);
+    const signsIn = asked.isOwnProof && userVerified;
+    const used = await on.statement(useStatement, [id, userId, newCounter, credentialBackedUp, now(), signsIn]);
     if (used.length > 0) return amrOf(stored.deviceType, userVerified);
     await on.transaction('system', (tx) =>
       recordOfUser(tx, 'auth.admin_webauthn_counter_regressed', {
@@ -130,7 +130,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
         : null;
     },
 
-    /** Returns options for `navigator.credentials.get` with any passkey of this service; the caller keeps the challenge. */
+    /** Returns options for `navigator.credentials.get` with any passkey; the caller keeps the challenge. */
     passkeyOptions: (): Promise<PublicKeyCredentialRequestOptionsJSON> => ceremonies.requestOptions([], 'required'),
 
     /**

@@ -25,7 +25,10 @@ export async function lockForPassword(tx: EntityManager, userId: string): Promis
   return tx.findOne(User, { where: { id: userId }, lock: { mode: 'pessimistic_write' } });
 }
 
-/** Sets a password, ends sessions, and mails the owner. Under that lock. */
+/**
+ * Sets a password, ends sessions, and mails the owner. Keys become second factors, until they are used after the new
+ * password: whoever knew the old one may have enrolled theirs (docs/decisions/0109). Under that lock.
+ */
 export async function writePassword(tx: EntityManager, change: NewPassword): Promise<void> {
   const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
   await tx.query(
@@ -34,6 +37,7 @@ export async function writePassword(tx: EntityManager, change: NewPassword): Pro
      where id = $1`,
     [userId, passwordHash, now, provesEmail],
   );
+  await tx.query('update user_mfa_factors set signs_in = false where user_id = $1 and signs_in', [userId]);
   const [revoked] = await tx.query<[{ id: string }[], number]>(
     `update user_sessions set revoked_at = $2
      where user_id = $1 and revoked_at is null and expires_at > $2 and id is distinct from $3 returning id`,
