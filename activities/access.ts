@@ -1,8 +1,8 @@
-import type { RoleWindows } from '../src/domain/access/windows.js';
+import type { RoleWindows } from '../src/domain/access/windows/windows.js';
 import { settled } from './settled.js';
 import { withWait } from './waiting.js';
 
-export type { WindowLook } from '../src/domain/access/windows.js';
+export type { WindowLook } from '../src/domain/access/windows/windows.js';
 export type AccessActivities = ReturnType<typeof createAccessActivities>;
 
 export const createAccessActivities = ({ roleWindows }: { roleWindows: Pick<RoleWindows, 'advance' | 'cancel'> }) => ({

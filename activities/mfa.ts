@@ -1,8 +1,8 @@
-import type { MfaGraces } from '../src/domain/mfa/grace.js';
+import type { MfaGraces } from '../src/domain/mfa/grace/grace.js';
 import { settled } from './settled.js';
 import { withWait } from './waiting.js';
 
-export type { GraceLook } from '../src/domain/mfa/grace.js';
+export type { GraceLook } from '../src/domain/mfa/grace/grace.js';
 export type MfaActivities = ReturnType<typeof createMfaActivities>;
 
 export const createMfaActivities = ({ mfaGraces }: { mfaGraces: Pick<MfaGraces, 'advance' | 'cancel'> }) => ({

@@ -1,6 +1,6 @@
 import type { Config } from './config.js';
 import { createAccountIntents } from './domain/account-intents/account-intents.js';
-import { createMfaGraces } from './domain/mfa/grace.js';
+import { createMfaGraces } from './domain/mfa/grace/grace.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { createRegistrations } from './domain/registration/registrations.js';
 import { createDomainChecks } from './domain/sso-domains/checks.js';

@@ -4,7 +4,7 @@ import { Identity } from '../../entities/identity.js';
 import { Node } from '../../entities/node.js';
 import { Role } from '../../entities/role.js';
 import { RoleAssignment } from '../../entities/role-assignment.js';
-import { openWindows } from '../../src/domain/access/window-rows.js';
+import { openWindows } from '../../src/domain/access/windows/rows.js';
 import { after, hours, seconds } from '../../src/platform/clock.js';
 import type { Db } from '../../src/platform/database/db.js';
 import { openDb } from '../../src/platform/database/open-db.js';

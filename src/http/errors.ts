@@ -3,10 +3,10 @@ import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail, unstorable } from '../domain/errors.js';
 import { driverErrorOf } from '../platform/database/postgres-errors.js';
 import { isOutage } from '../platform/outages.js';
-import { tellWhen } from './limit-headers.js';
-import { lostRaceOf } from './lost-races.js';
-import { Nullable, Resource } from './schemas.js';
-import { detailsOf } from './validation.js';
+import { tellWhen } from './surfaces/limit-headers.js';
+import { lostRaceOf } from './surfaces/lost-races.js';
+import { Nullable, Resource } from './surfaces/schemas.js';
+import { detailsOf } from './surfaces/validation.js';
 
 /** The status of every refusal; the compiler demands one for each new code. */
 const statuses: Record<ErrorCode, number> = {

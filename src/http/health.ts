@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { Type } from 'typebox';
-import { OneOf } from './schemas.js';
+import { OneOf } from './surfaces/schemas.js';
 
 export type CheckState = 'ok' | 'unavailable' | 'outdated';
 export interface HealthOptions {

@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { Line } from '../domain/fair-queue.js';
-import type { AtEnd } from './request-ends.js';
+import type { Line } from '../domain/limits/fair-queue.js';
+import type { AtEnd } from './server/request-ends.js';
 
 export interface HttpMetrics {
   duration: Histogram<'method' | 'route' | 'status'>;

@@ -6,10 +6,6 @@ import { lacksCapability } from '../domain/forbidden.js';
 import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { type AdminPages, letAdminScriptsCall } from './admin-auth/origin.js';
-import { recordDenial } from './denials.js';
-import { environmentOperations } from './environment-operations.js';
-import { mount } from './mount.js';
-import { anyMember, type Level, type NodePermission, type Operation } from './operation.js';
 import { getEnvironmentSettings, updateEnvironmentSettings } from './operations/environment-settings.js';
 import {
   createOAuthClient,
@@ -21,7 +17,6 @@ import {
 } from './operations/oauth-clients.js';
 import { portalConnectionOperations } from './operations/sso-connections.js';
 import { accountWebhookOperations } from './operations/webhooks.js';
-import { pathId } from './path-ids.js';
 import { getAccount, updateAccount } from './portal/account.js';
 import {
   createAdministratorInvite,
@@ -100,8 +95,13 @@ import {
 } from './portal/sso-domains.js';
 import { getSubscription } from './portal/subscription.js';
 import type { AdminPrincipals, AuthorizedAdmin } from './principals/admin.js';
-import { Slug } from './schemas.js';
-import type { Surface } from './surface.js';
+import { recordDenial } from './surfaces/denials.js';
+import { environmentOperations } from './surfaces/environment-operations.js';
+import { mount } from './surfaces/mount.js';
+import { anyMember, type Level, type NodePermission, type Operation } from './surfaces/operation.js';
+import { pathId } from './surfaces/path-ids.js';
+import { Slug } from './surfaces/schemas.js';
+import type { Surface } from './surfaces/surface.js';
 
 /** The operations for signed-in administrators, each with its capability: of the Account, and of its Environments. */
 export const portalOperations: readonly Operation[] = [

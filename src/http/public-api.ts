@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { Provider } from '../domain/oidc/provider.js';
 import type { Services } from '../services.js';
-import { allowOrigins, answerPreflightsBelow, clientOfToken } from './cors.js';
-import { environmentOperations } from './environment-operations.js';
-import { mount } from './mount.js';
+import { allowOrigins, answerPreflightsBelow, clientOfToken } from './browsers/cors.js';
 import type { PublicPrincipals } from './principals/public.js';
-import { publicSurface } from './public-surface.js';
+import { environmentOperations } from './surfaces/environment-operations.js';
+import { mount } from './surfaces/mount.js';
+import { publicSurface } from './surfaces/public-surface.js';
 
 /**
  * Mounts the API for servers with an API key and for end users with their token. A token may be sent by a server, or by

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.js';
 import { composeShared } from '../compose-shared.js';
 import type { Config } from '../config.js';
-import { createRoleWindows } from '../domain/access/windows.js';
+import { createRoleWindows } from '../domain/access/windows/windows.js';
 import { createAdministratorInviteExpiry } from '../domain/administrator-invites/expiry.js';
 import { createEmailChangeExpiry } from '../domain/email-changes/expiry.js';
 import { createEmails } from '../domain/emails/emails.js';

@@ -1,4 +1,4 @@
-import { roleWindowMails } from '../domain/access/window-mails.js';
+import { roleWindowMails } from '../domain/access/windows/mails.js';
 import { accountIntentMails } from '../domain/account-intents/mails.js';
 import { adminMfaMails } from '../domain/admin-mfa/mails.js';
 import { administratorInviteMails } from '../domain/administrator-invites/mails.js';

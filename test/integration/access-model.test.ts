@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../entities/environment-membership.js';
 import { Identity } from '../../entities/identity.js';
 import { RoleAssignment } from '../../entities/role-assignment.js';
-import type { Check, Reason } from '../../src/domain/access/evaluate.js';
+import type { Check, Reason } from '../../src/domain/access/decisions/evaluate.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { createRandom } from '../support/random.js';
 import { rowsOf } from '../support/rows.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
-import { createClientManagement } from '../../src/domain/oidc/client-management.js';
+import { createClientManagement } from '../../src/domain/oidc/clients/management.js';
 import { createOwnApplications } from '../../src/domain/sessions/own-applications.js';
 import { createOwnSessions } from '../../src/domain/sessions/own-sessions.js';
 import { after, hours } from '../../src/platform/clock.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createErasures, type Erasures, type StepOutcome } from '../../src/domain/erasures/erasures.js';
-import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { days } from '../../src/platform/clock.js';
 import { runInContext } from '../../src/platform/context.js';
 import {

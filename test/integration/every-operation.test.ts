@@ -1,6 +1,6 @@
-import { permissions } from '../../src/domain/access/permissions.js';
+import { permissions } from '../../src/domain/access/roles/permissions.js';
 import { capabilities } from '../../src/domain/capabilities/administrator-roles.js';
-import { anyMember, type PermissionRule } from '../../src/http/operation.js';
+import { anyMember, type PermissionRule } from '../../src/http/surfaces/operation.js';
 import { newMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';

@@ -1,4 +1,4 @@
-import type { PermissionRule } from '../../src/http/operation.js';
+import type { PermissionRule } from '../../src/http/surfaces/operation.js';
 import { newMember } from '../support/administrators.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { identityLinkToken } from '../../src/domain/identity-links.js';
+import { identityLinkToken } from '../../src/domain/one-time/identity-links.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { sealing } from '../support/administrators.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';

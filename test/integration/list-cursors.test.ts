@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { writeCursor } from '../../src/domain/cursors.js';
+import { writeCursor } from '../../src/domain/lists/cursors.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { nextOf, walk } from '../support/operations/walks.js';
 import { rowsOf } from '../support/rows.js';

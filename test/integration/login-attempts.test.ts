@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { countedAddress } from '../../src/domain/counted-address.js';
+import { countedAddress } from '../../src/domain/addresses/counted-address.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';

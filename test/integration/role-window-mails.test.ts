@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import { createRoleWindows, type RoleWindows } from '../../src/domain/access/windows.js';
+import { createRoleWindows, type RoleWindows } from '../../src/domain/access/windows/windows.js';
 import { createEmails, type Emails } from '../../src/domain/emails/emails.js';
 import { days, hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';

@@ -1,5 +1,5 @@
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
-import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { createSigningKeys, type SigningKeys } from '../../src/domain/oidc/keys.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { fromWaymark, keepWaymarks } from '../../src/domain/identities/waymarks.js';
-import { stretchOf } from '../../src/domain/paging.js';
-import { type Ask, statementOf } from '../../src/domain/row-pages.js';
+import { stretchOf } from '../../src/domain/lists/paging.js';
+import { type Ask, statementOf } from '../../src/domain/lists/row-pages.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { finishRemovals } from '../support/finish-removals.js';

@@ -6,7 +6,7 @@ import type {
 } from '@simplewebauthn/server';
 import { decodeJwt } from 'jose';
 import { DomainError } from '../../src/domain/errors.js';
-import { readRegistrationResponse } from '../../src/domain/mfa/webauthn-responses.js';
+import { readRegistrationResponse } from '../../src/domain/mfa/webauthn/responses.js';
 import { type AuthenticatorOptions, createAuthenticator, type Flaws } from '../support/authenticator.js';
 import { type CborValue, cbor } from '../support/cbor.js';
 import {

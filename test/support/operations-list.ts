@@ -1,10 +1,10 @@
 import { authzenOperations } from '../../src/http/authzen/index.js';
-import { environmentOperations } from '../../src/http/environment-operations.js';
 import type { DocumentedOperation, DocumentedResponse, OpenApiDocument } from '../../src/http/openapi/document.js';
 import { operationsOf } from '../../src/http/openapi/document.js';
 import { tags } from '../../src/http/openapi/tags.js';
-import { anyMember, codesOf, type Operation } from '../../src/http/operation.js';
 import { portalOperations } from '../../src/http/portal-api.js';
+import { environmentOperations } from '../../src/http/surfaces/environment-operations.js';
+import { anyMember, codesOf, type Operation } from '../../src/http/surfaces/operation.js';
 
 /** Renders `docs/operations-list.md`: a line for each operation, a table for each group of a surface. */
 

@@ -1,5 +1,5 @@
 import { MfaFactor } from '../../entities/mfa-factor.js';
-import type { Webauthn } from '../../src/domain/mfa/webauthn.js';
+import type { Webauthn } from '../../src/domain/mfa/webauthn/webauthn.js';
 import type { Db } from '../../src/platform/database/db.js';
 import type { Authenticator } from './authenticator.js';
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Node } from '../../entities/node.js';
 import { Role } from '../../entities/role.js';
 import type { RoleAssignment } from '../../entities/role-assignment.js';
-import { writeAssignments } from '../../src/domain/access/assigning.js';
+import { writeAssignments } from '../../src/domain/access/assignments/assigning.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestDatabase } from './database.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { demoAdmin, demoIdentities, demoRedirectUri, prepareDemoData } from '../../src/dev/demo-data.js';
-import { createClientManagement } from '../../src/domain/oidc/client-management.js';
+import { createClientManagement } from '../../src/domain/oidc/clients/management.js';
 import { systemClock as now } from '../../src/platform/clock.js';
 import { openDb } from '../../src/platform/database/open-db.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';

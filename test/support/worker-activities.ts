@@ -1,10 +1,10 @@
 import { createActivities } from '../../activities/index.js';
-import { createRoleWindows } from '../../src/domain/access/windows.js';
+import { createRoleWindows } from '../../src/domain/access/windows/windows.js';
 import { createEmailChangeExpiry } from '../../src/domain/email-changes/expiry.js';
 import { createEnvironmentRemovals } from '../../src/domain/environment-removals/removals.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
-import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler } from '../../src/domain/processes/reconciler.js';
 import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';

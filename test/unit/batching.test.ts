@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Check, Decision } from '../../src/domain/access/evaluate.js';
+import type { Check, Decision } from '../../src/domain/access/decisions/evaluate.js';
 import { createBatcher } from '../../src/platform/database/batching.js';
 import { until } from '../support/until.js';
 

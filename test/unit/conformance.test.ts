@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
 import { Type } from 'typebox';
 import { openApi } from '../../src/http/openapi/index.js';
-import { errors } from '../../src/http/operation.js';
-import { Body, single } from '../../src/http/schemas.js';
+import { errors } from '../../src/http/surfaces/operation.js';
+import { Body, single } from '../../src/http/surfaces/schemas.js';
 import { holdToDocument } from '../support/conformance.js';
 import { takeViolations } from '../support/violations.js';
 

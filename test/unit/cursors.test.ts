@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterCursor, placeIn, readCursor, writeCursor } from '../../src/domain/cursors.js';
+import { afterCursor, placeIn, readCursor, writeCursor } from '../../src/domain/lists/cursors.js';
 
 const placeId = '0193fd2e-7c1b-7d2a-9a4b-00000000000f';
 

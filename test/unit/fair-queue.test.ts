@@ -2,7 +2,7 @@ import { randomFill } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
-import { createFairQueue } from '../../src/domain/fair-queue.js';
+import { createFairQueue } from '../../src/domain/limits/fair-queue.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hashPassword, verifyPassword } from '../support/password-hashing.js';
 

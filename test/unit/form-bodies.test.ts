@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { readForms } from '../../src/http/form-bodies.js';
+import { readForms } from '../../src/http/browsers/form-bodies.js';
 
 let app: FastifyInstance;
 beforeAll(async () => {

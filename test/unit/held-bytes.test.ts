@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { sendError } from '../../src/http/errors.js';
-import { boundHeldBytes } from '../../src/http/held-bytes.js';
+import { boundHeldBytes } from '../../src/http/server/held-bytes.js';
 import { until } from '../support/until.js';
 
 const mebibyte = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { authzenOperations } from '../../src/http/authzen/index.js';
-import { worthReading } from '../../src/http/body-extents.js';
-import { environmentOperations } from '../../src/http/environment-operations.js';
-import { excessOf } from '../../src/http/json-bodies.js';
 import { portalOperations } from '../../src/http/portal-api.js';
+import { worthReading } from '../../src/http/server/body-extents.js';
+import { excessOf } from '../../src/http/server/json-bodies.js';
+import { environmentOperations } from '../../src/http/surfaces/environment-operations.js';
 
 const any = { parts: Number.POSITIVE_INFINITY, widest: Number.POSITIVE_INFINITY };
 const isDeeper = (text: string, deepest: number) => excessOf(text, { ...any, deepest }) === 'too_deep';

@@ -1,8 +1,8 @@
 import { errors, exportJWK, generateKeyPair, type JWTVerifyGetKey, SignJWT } from 'jose';
-import { createAskedOrganizations } from '../../src/domain/oidc/asked-organization.js';
-import { createClientAssertions } from '../../src/domain/oidc/client-assertions.js';
-import { createClientKeys } from '../../src/domain/oidc/client-keys.js';
-import { type Client, createClients } from '../../src/domain/oidc/clients.js';
+import { createClientAssertions } from '../../src/domain/oidc/clients/assertions.js';
+import { type Client, createClients } from '../../src/domain/oidc/clients/clients.js';
+import { createClientKeys } from '../../src/domain/oidc/clients/keys.js';
+import { createAskedOrganizations } from '../../src/domain/oidc/requests/asked-organization.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { OutboundError } from '../../src/platform/outbound/errors.js';
 import { answering } from '../support/answering.js';

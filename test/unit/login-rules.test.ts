@@ -1,4 +1,4 @@
-import { countedAddress } from '../../src/domain/counted-address.js';
+import { countedAddress } from '../../src/domain/addresses/counted-address.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { addressTyped, isMailAddress } from '../../src/domain/logins/address.js';
 import { createApiChallenges } from '../../src/domain/logins/api-challenges.js';

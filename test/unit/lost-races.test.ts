@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { lostRaceOf } from '../../src/http/lost-races.js';
+import { lostRaceOf } from '../../src/http/surfaces/lost-races.js';
 
 const refused = (code: string, constraint?: string) => {
   const error = new pg.DatabaseError('as PostgreSQL says it', 0, 'error');

@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { type AuthorizeClient, clientIdOf, parseAuthorizeRequest } from '../../src/domain/oidc/authorize-request.js';
 import { OAuthError } from '../../src/domain/oidc/oauth-error.js';
-import { readParameters } from '../../src/domain/oidc/parameters.js';
+import {
+  type AuthorizeClient,
+  clientIdOf,
+  parseAuthorizeRequest,
+} from '../../src/domain/oidc/requests/authorize-request.js';
+import { readParameters } from '../../src/domain/oidc/requests/parameters.js';
 
 const client: AuthorizeClient = {
   clientType: 'public',

@@ -1,15 +1,15 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { errors } from 'jose';
 import { DomainError } from '../../src/domain/errors.js';
-import { parseAccountRequest } from '../../src/domain/oidc/account-request.js';
-import { createClientAuthentication } from '../../src/domain/oidc/client-authentication.js';
-import type { ClientSettings } from '../../src/domain/oidc/client-rules.js';
-import { assertClient, assertUsableKeys, problemOfRedirectUri } from '../../src/domain/oidc/client-rules.js';
-import type { Client } from '../../src/domain/oidc/clients.js';
-import { readHint } from '../../src/domain/oidc/hints.js';
-import { parseLogoutRequest } from '../../src/domain/oidc/logout-request.js';
+import { createClientAuthentication } from '../../src/domain/oidc/clients/authentication.js';
+import type { Client } from '../../src/domain/oidc/clients/clients.js';
+import type { ClientSettings } from '../../src/domain/oidc/clients/rules.js';
+import { assertClient, assertUsableKeys, problemOfRedirectUri } from '../../src/domain/oidc/clients/rules.js';
 import { OAuthError } from '../../src/domain/oidc/oauth-error.js';
-import { readParameters } from '../../src/domain/oidc/parameters.js';
+import { parseAccountRequest } from '../../src/domain/oidc/requests/account-request.js';
+import { readHint } from '../../src/domain/oidc/requests/hints.js';
+import { parseLogoutRequest } from '../../src/domain/oidc/requests/logout-request.js';
+import { readParameters } from '../../src/domain/oidc/requests/parameters.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 
 const refusalOf = async (work: () => unknown): Promise<string | null> => {

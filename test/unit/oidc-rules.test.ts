@@ -1,12 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AuthorizeRequest } from '../../src/domain/oidc/authorize-request.js';
-import { accessTokenClaims, idTokenClaims, profileClaims, supportedClaims } from '../../src/domain/oidc/claims.js';
-import type { Client } from '../../src/domain/oidc/clients.js';
+import type { Client } from '../../src/domain/oidc/clients/clients.js';
+import { isRegistered, withParameters } from '../../src/domain/oidc/clients/redirect-uris.js';
 import { discoveryDocument } from '../../src/domain/oidc/discovery.js';
-import { nextStep, suitsConsent } from '../../src/domain/oidc/interaction.js';
-import { challengeOf, isVerifier } from '../../src/domain/oidc/pkce.js';
-import { isRegistered, withParameters } from '../../src/domain/oidc/redirect-uris.js';
+import type { AuthorizeRequest } from '../../src/domain/oidc/requests/authorize-request.js';
+import { nextStep, suitsConsent } from '../../src/domain/oidc/requests/interaction.js';
 import { givenScopes, learntBy, scopes } from '../../src/domain/oidc/scopes.js';
+import {
+  accessTokenClaims,
+  idTokenClaims,
+  profileClaims,
+  supportedClaims,
+} from '../../src/domain/oidc/tokens/claims.js';
+import { challengeOf, isVerifier } from '../../src/domain/oidc/tokens/pkce.js';
 import { isCallable, loopback } from '../../src/platform/outbound/addresses.js';
 
 describe('PKCE', () => {

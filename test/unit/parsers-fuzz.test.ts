@@ -6,11 +6,11 @@ import { readFeedCursor, writeFeedCursor } from '../../src/domain/changes/cursor
 import { DomainError } from '../../src/domain/errors.js';
 import { compiledSchema } from '../../src/domain/hierarchy/metadata-schemas.js';
 import { UnusableSchema } from '../../src/domain/hierarchy/unusable-schema.js';
-import { parseAuthorizeRequest } from '../../src/domain/oidc/authorize-request.js';
 import { OAuthError } from '../../src/domain/oidc/oauth-error.js';
-import { readParameters } from '../../src/domain/oidc/parameters.js';
+import { parseAuthorizeRequest } from '../../src/domain/oidc/requests/authorize-request.js';
+import { readParameters } from '../../src/domain/oidc/requests/parameters.js';
 import { importable } from '../../src/domain/passwords/importable.js';
-import { parseFilter } from '../../src/domain/scim/filter-syntax.js';
+import { parseFilter } from '../../src/domain/scim/filters/syntax.js';
 import { userKind } from '../../src/domain/scim/kinds.js';
 import { readPatch } from '../../src/domain/scim/patch.js';
 import { ScimRefused } from '../../src/domain/scim/refusal.js';

@@ -1,7 +1,7 @@
 import { errors } from 'jose';
 import { DomainError } from '../../src/domain/errors.js';
-import type { Client } from '../../src/domain/oidc/clients.js';
-import { createPresentedTokens } from '../../src/domain/oidc/presented-tokens.js';
+import type { Client } from '../../src/domain/oidc/clients/clients.js';
+import { createPresentedTokens } from '../../src/domain/oidc/tokens/presented-tokens.js';
 import { answering } from '../support/answering.js';
 
 const client = { id: 'app', clientId: 'app', environmentId: 'production' } as Client;

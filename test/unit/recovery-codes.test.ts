@@ -1,6 +1,6 @@
 import argon2 from 'argon2';
-import { newRecoveryCodes } from '../../src/domain/mfa/recovery-code-form.js';
-import { createRecoveryCodeHashes, type RecoveryCodeSet } from '../../src/domain/mfa/recovery-code-hashes.js';
+import { newRecoveryCodes } from '../../src/domain/mfa/codes/recovery-code-form.js';
+import { createRecoveryCodeHashes, type RecoveryCodeSet } from '../../src/domain/mfa/codes/recovery-code-hashes.js';
 import { createHashing } from '../../src/domain/passwords/hashing.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { cheapCodes } from '../support/cheap-codes.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createRedemption, type Shown } from '../../src/domain/oidc/redemption.js';
+import { createRedemption, type Shown } from '../../src/domain/oidc/tokens/redemption.js';
 
 const shown = (code: string, grantId: string) =>
   ({

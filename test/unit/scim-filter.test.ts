@@ -1,7 +1,7 @@
-import { matchesFilter } from '../../src/domain/scim/filter-match.js';
-import { parseFilter } from '../../src/domain/scim/filter-syntax.js';
+import { lookUpsOf } from '../../src/domain/scim/filters/look-ups.js';
+import { matchesFilter } from '../../src/domain/scim/filters/match.js';
+import { parseFilter } from '../../src/domain/scim/filters/syntax.js';
 import { userKind } from '../../src/domain/scim/kinds.js';
-import { lookUpsOf } from '../../src/domain/scim/look-ups.js';
 import { patched, readPatch } from '../../src/domain/scim/patch.js';
 import { assertProjection, projected } from '../../src/domain/scim/projection.js';
 import { type Attribute, attributeOf, type Resource } from '../../src/domain/scim/schema.js';

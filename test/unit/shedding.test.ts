@@ -1,4 +1,4 @@
-import { nextDelay, nextShare } from '../../src/http/shedding.js';
+import { nextDelay, nextShare } from '../../src/http/server/shedding.js';
 
 test('the refused share grows under overload, never to everything, and returns to nothing', () => {
   let share = 0;

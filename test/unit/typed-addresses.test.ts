@@ -1,4 +1,4 @@
-import { toALabels } from '../../src/domain/a-labels.js';
+import { toALabels } from '../../src/domain/addresses/a-labels.js';
 import { addressTyped, inALabels } from '../../src/domain/logins/address.js';
 import { domainOfAddress } from '../../src/domain/sso-connections/covering.js';
 import { typedEmail } from '../../src/http/oauth/typed-email.js';

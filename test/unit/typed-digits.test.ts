@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { typedDigits } from '../../src/domain/typed-digits.js';
+import { typedDigits } from '../../src/domain/one-time/typed-digits.js';
 
 test.each(['828033', '828 033', ' 828\u00a0033\n', '828-033', '828–033', '828.033', '８２８０３３'])(
   'a code typed as %j is read as its digits',

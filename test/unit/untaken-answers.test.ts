@@ -3,9 +3,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { createFairQueue } from '../../src/domain/fair-queue.js';
-import { createDraining } from '../../src/http/draining.js';
-import { whileSent } from '../../src/http/while-sent.js';
+import { createFairQueue } from '../../src/domain/limits/fair-queue.js';
+import { createDraining } from '../../src/http/server/draining.js';
+import { whileSent } from '../../src/http/server/while-sent.js';
 
 /** Answers that their readers do not read: what is kept for a reader, and for how long. */
 

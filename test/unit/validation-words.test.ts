@@ -1,5 +1,5 @@
 import { type OpenApiDocument, operationsOf } from '../../src/http/openapi/document.js';
-import { wordsOf } from '../../src/http/validation-words.js';
+import { wordsOf } from '../../src/http/surfaces/validation-words.js';
 import { openApiDocument } from '../../src/openapi-document.js';
 
 const raw = 'must match pattern';

@@ -1,5 +1,5 @@
 import { errors, type JWTPayload } from 'jose';
-import { createVerifiedTokens } from '../../src/domain/oidc/verified-tokens.js';
+import { createVerifiedTokens } from '../../src/domain/oidc/tokens/verified-tokens.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 
 const start = Date.parse('2026-03-01T12:00:00Z');

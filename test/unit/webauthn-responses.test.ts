@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { readAuthenticationResponse, readRegistrationResponse } from '../../src/domain/mfa/webauthn-responses.js';
+import { readAuthenticationResponse, readRegistrationResponse } from '../../src/domain/mfa/webauthn/responses.js';
 import { createAuthenticator } from '../support/authenticator.js';
 
 const origin = 'https://id.example.com';

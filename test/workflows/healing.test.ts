@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
-import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
-import type { GraceLook } from '../../src/domain/mfa/grace.js';
+import type { GraceLook } from '../../src/domain/mfa/grace/grace.js';
 import { hours } from '../../src/platform/clock.js';
 import type { mfaGrace } from '../../workflows/mfa-grace.js';
 import { recordHistory } from '../support/histories.js';

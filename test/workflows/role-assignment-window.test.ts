@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import type { RoleAssignment } from '../../entities/role-assignment.js';
-import { closeWindows } from '../../src/domain/access/window-rows.js';
+import { closeWindows } from '../../src/domain/access/windows/rows.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { removeSubtrees } from '../../src/domain/hierarchy/removal.js';
 import { minutes, seconds } from '../../src/platform/clock.js';

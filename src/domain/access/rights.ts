@@ -5,10 +5,10 @@ import type { AdminCaller, Caller } from '../caller.js';
 import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
-import { deniedChecks, type Evaluation } from './evaluate.js';
-import { createGained } from './gained.js';
-import { inForce } from './in-force.js';
-import type { Permission } from './permissions.js';
+import { createGained } from './assignments/gained.js';
+import { deniedChecks, type Evaluation } from './decisions/evaluate.js';
+import { inForce } from './decisions/in-force.js';
+import type { Permission } from './roles/permissions.js';
 
 /** What an operation asks of its caller: one of the permissions, or of an administrator the capability. */
 export interface Asked {

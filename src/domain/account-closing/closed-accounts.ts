@@ -4,7 +4,7 @@ import { after, type Clock, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { nilUuid } from '../../platform/uuid.js';
-import { leaveIdentity } from '../access/window-rows.js';
+import { leaveIdentity } from '../access/windows/rows.js';
 import { createEnvironmentRemovals } from '../environment-removals/removals.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events/record.js';

@@ -9,7 +9,7 @@ import { sameLimits } from '../capabilities/role-limits.js';
 import { assertMayGive, authorityOf, lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { adminDomainsOf, domainOfAddress } from '../sso-connections/covering.js';
 import { assertAnotherOwner, endMembership } from './leave.js';
 import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';

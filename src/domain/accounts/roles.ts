@@ -11,7 +11,7 @@ import { assertHolds, authorityOf, lockAdministration } from '../capabilities/ro
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 
 export interface RoleInput {
   name: string;

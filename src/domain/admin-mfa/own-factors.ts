@@ -1,11 +1,11 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
 import { gatehouse } from '../../platform/mail/brand.js';
 import { DomainError } from '../errors.js';
+import { givingBack } from '../limits/rate-limits.js';
 import type { MfaAttempts } from '../mfa/attempts.js';
-import type { OwnAttestation, OwnWebauthn } from '../mfa/own-webauthn.js';
-import type { TotpEnrollment } from '../mfa/totp-codes.js';
-import type { KeyOwner } from '../mfa/webauthn-ceremonies.js';
-import { givingBack } from '../rate-limits.js';
+import type { TotpEnrollment } from '../mfa/codes/totp-codes.js';
+import type { KeyOwner } from '../mfa/webauthn/ceremonies.js';
+import type { OwnAttestation, OwnWebauthn } from '../mfa/webauthn/own.js';
 import type { AddedUserFactor, UserFactorSummary, UserFactors } from './factors.js';
 import type { AdminProof } from './proof.js';
 import type { RemainingCodes, UserRecoveryCodes } from './recovery-codes.js';

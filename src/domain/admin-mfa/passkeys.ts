@@ -5,7 +5,7 @@ import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
-import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/passkey-challenges.js';
+import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/webauthn/passkey-challenges.js';
 import type { AnsweredPasskey, KeyOfUser, UserWebauthn } from './webauthn.js';
 
 /** An administrator who has signed in with a passkey, and what the session that follows checks again. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
-import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode } from '../mfa/totp-codes.js';
+import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode } from '../mfa/codes/totp-codes.js';
 
 /** The context that a factor's sealed secret is bound to. */
 export const userSecretContext = (factorId: string) => `user_mfa_factors.secret/${factorId}`;

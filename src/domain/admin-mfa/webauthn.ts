@@ -14,8 +14,8 @@ import {
   createCeremonies,
   credentialText,
   type KeyOwner,
-} from '../mfa/webauthn-ceremonies.js';
-import { readAuthenticationResponse } from '../mfa/webauthn-responses.js';
+} from '../mfa/webauthn/ceremonies.js';
+import { readAuthenticationResponse } from '../mfa/webauthn/responses.js';
 import type { OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 
 type StoredCredential = Pick<

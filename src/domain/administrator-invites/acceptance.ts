@@ -6,13 +6,13 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
+import { userByAddress } from '../addresses/user-by-address.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { inviteStatusOf } from '../invites/times.js';
+import { wasJustDone } from '../one-time/sent-twice.js';
 import { type Passwords, passwordLength, passwordRequired } from '../passwords/passwords.js';
-import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
-import { userByAddress } from '../user-by-address.js';
 import { joinAccount } from './join.js';
 
 /** The invite of a link. */

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import type { Permission } from '../access/permissions.js';
+import type { Permission } from '../access/roles/permissions.js';
 
 /** With these scopes a key can give roles, or take over people who hold roles. */
 const reaching: ReadonlySet<string> = new Set<Permission>([

@@ -1,13 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/database/db.js';
 import { tenantOf } from '../../platform/scope.js';
-import { afterCursor, type CursorPlace, placeIn } from '../cursors.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { Turns } from '../fair-queue.js';
-import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
-import { type Ask, statementOf } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import type { Turns } from '../limits/fair-queue.js';
+import { afterCursor, type CursorPlace, placeIn } from '../lists/cursors.js';
+import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../lists/paging.js';
+import { type Ask, statementOf } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
 import { isPlannedOnce, timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';

@@ -1,7 +1,7 @@
 import { isStorable } from '../../platform/database/storable.js';
 import { uuid } from '../../platform/uuid.js';
 import type { Reach } from '../capabilities/reach.js';
-import { type Bind, bindInto } from '../sql-parameters.js';
+import { type Bind, bindInto } from '../lists/sql-parameters.js';
 
 /** Which rows of the audit log a caller may see. */
 export interface AuditPlace {

@@ -1,6 +1,6 @@
 import { days as daysOfMs } from '../../platform/clock.js';
-import type { Ask } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import type { Ask } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters, timesOf } from './conditions.js';
 
 /** The number of rows of a day, in UTC. */

@@ -1,7 +1,7 @@
 import type { Event } from '../../../entities/event.js';
-import { placedBy, type RowPlace } from '../cursors.js';
-import type { Ask } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import { placedBy, type RowPlace } from '../lists/cursors.js';
+import type { Ask } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters } from './conditions.js';
 
 /** An event as the audit log shows it. */

@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { EmailChange } from '../../../entities/email-change.js';
 import type { Clock } from '../../platform/clock.js';
+import { userByAddress } from '../addresses/user-by-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/password-write.js';
 import { discardWaiting, takeTurn } from '../registration/rivals.js';
-import { userByAddress } from '../user-by-address.js';
 import { ended, tellEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
 import { emailChangedMail } from './process.js';

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { EmailChange } from '../../../entities/email-change.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { leavesAccountsOut } from '../admin-mfa/other-sign-in.js';
-import { mostLinkTries } from '../link-proof.js';
+import { mostLinkTries } from '../one-time/link-proof.js';
 
 /** The one-time token of a change's link. It is derived, so it is stored nowhere (docs/decisions/0004). */
 export function emailChangeToken(

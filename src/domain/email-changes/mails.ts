@@ -2,10 +2,10 @@ import { EmailChange } from '../../../entities/email-change.js';
 import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import { userByAddress } from '../addresses/user-by-address.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { userByAddress } from '../user-by-address.js';
 import { emailChangeLink, emailChangeToken, findEmailChange } from './link.js';
 
 export interface EmailChangeMailsDeps {

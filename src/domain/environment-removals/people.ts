@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentRemoval } from '../../../entities/environment-removal.js';
-import { leaveEnvironment } from '../access/window-rows.js';
+import { leaveEnvironment } from '../access/windows/rows.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
-import { endGraces } from '../mfa/end-graces.js';
+import { endGraces } from '../mfa/grace/end-graces.js';
 
 type Of = Pick<EnvironmentRemoval, 'id' | 'accountId' | 'environmentId'>;
 

@@ -4,7 +4,7 @@ import { Counter } from '../../../entities/counter.js';
 import { Environment } from '../../../entities/environment.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { ApplicationScope } from '../../platform/scope.js';
-import { seedAccess } from '../access/seed.js';
+import { seedAccess } from '../access/roles/seed.js';
 import { recordEvent } from '../events/record.js';
 import { seedHierarchy } from '../hierarchy/seed.js';
 import { type Naming, underFreeSlug } from '../slugs.js';

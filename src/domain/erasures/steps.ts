@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Erasure, ErasureRest } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
-import { lockAssignments } from '../access/removing.js';
-import { leaveIdentity } from '../access/window-rows.js';
-import { addToCounter } from '../counters.js';
+import { lockAssignments } from '../access/assignments/removing.js';
+import { leaveIdentity } from '../access/windows/rows.js';
 import { recordEvent } from '../events/record.js';
+import { addToCounter } from '../lists/counters.js';
 import { leaveOrganizations } from '../organizations/members.js';
 import { forgetInvited } from './forget-invited.js';
 

@@ -5,7 +5,7 @@ import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import type { Page } from '../paging.js';
+import type { Page } from '../lists/paging.js';
 import { changeNode, type NodeChanges } from './changes.js';
 import { createNode, type NewNode, rootOf } from './nodes.js';
 import { type NodeRemoval, removeInParts } from './removal-in-parts.js';

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { addToCounter } from '../counters.js';
+import { addToCounter } from '../lists/counters.js';
 import { organizationType } from './rules.js';
 
 /** What a new organization requires of its members: the same as the Environment. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { isShort } from '../identity-search.js';
-import { containing } from '../paging.js';
-import type { Bind } from '../sql-parameters.js';
+import { isShort } from '../lists/identity-search.js';
+import { containing } from '../lists/paging.js';
+import type { Bind } from '../lists/sql-parameters.js';
 
 /** If a text finds more nodes than this, reading all of them takes PostgreSQL no longer. */
 const mostLookedUp = 1000;

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { ReachedNodes } from '../access/rights.js';
-import type { Bind } from '../sql-parameters.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { isActive } from './active.js';
 
 /** The parts of a tree that a caller sees, and those that they may change. */

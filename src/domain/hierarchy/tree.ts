@@ -2,11 +2,18 @@ import type { EntityManager } from 'typeorm';
 import type { Node, NodeStatus } from '../../../entities/node.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
-import type { Page, PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readCountedPage, readManyRows, readPageByTotal, readRows } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import { counterTotal } from '../lists/counters.js';
+import type { Page, PageRequest } from '../lists/paging.js';
+import {
+  columnsOf,
+  type RowList,
+  readCountedPage,
+  readManyRows,
+  readPageByTotal,
+  readRows,
+} from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { findNode } from './nodes.js';
 import { havingText } from './search.js';
 import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { sweepClosedAccount } from '../account-closing/closed-accounts.js';
 import { keepWaymarks } from '../identities/waymarks.js';
-import { sweepRemovedClients } from '../oidc/removed-clients.js';
+import { sweepRemovedClients } from '../oidc/clients/removed-clients.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import type { SweptStep } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { notEnded } from '../access/in-force.js';
+import { notEnded } from '../access/decisions/in-force.js';
 import { findNode } from '../hierarchy/nodes.js';
-import { searchedText } from '../identity-search.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Bind } from '../sql-parameters.js';
+import { searchedText } from '../lists/identity-search.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { type ListedWithRoles, pageWithRoles } from './lists.js';
 import type { IdentitySort } from './read-members.js';
 

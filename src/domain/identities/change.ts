@@ -5,7 +5,7 @@ import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { isSame } from '../changed-fields.js';
 import { recordOfIdentity } from '../events/identity-events.js';
-import { voidIdentityLinks } from '../identity-links.js';
+import { voidIdentityLinks } from '../one-time/identity-links.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
 import type { Profile } from './profile.js';

@@ -11,8 +11,8 @@ import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
-import { insertIdentityLink } from '../identity-links.js';
-import { isMfaRequired } from '../mfa/grace-rules.js';
+import { isMfaRequired } from '../mfa/grace/rules.js';
+import { insertIdentityLink } from '../one-time/identity-links.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import { type findMember, lockMember } from './find.js';
 

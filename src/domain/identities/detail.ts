@@ -2,7 +2,7 @@ import type { Identity } from '../../../entities/identity.js';
 import type { RunsStatement, Statement } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
+import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assignments/assigned-roles.js';
 import { DomainError } from '../errors.js';
 import { emptyProfile, type Profile } from './profile.js';
 import type { ListedMember } from './read-members.js';

@@ -1,10 +1,10 @@
 import { type EntityManager, In } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
-import { afterCursor, placedBy, type RowPlace } from '../cursors.js';
-import { assertFew, isShort, searchedText, type Totals, totalOfFound } from '../identity-search.js';
-import { containing, type Page, type PageRequest, pageOf, stretchForwards } from '../paging.js';
-import { readRowCount } from '../row-counts.js';
-import { type Bind, bindInto } from '../sql-parameters.js';
+import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
+import { assertFew, isShort, searchedText, type Totals, totalOfFound } from '../lists/identity-search.js';
+import { containing, type Page, type PageRequest, pageOf, stretchForwards } from '../lists/paging.js';
+import { readRowCount } from '../lists/row-counts.js';
+import { type Bind, bindInto } from '../lists/sql-parameters.js';
 
 export type DirectorySort = 'created_at' | 'email';
 export type DirectoryPage = PageRequest<DirectorySort> & {

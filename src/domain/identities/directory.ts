@@ -7,11 +7,11 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
-import { mostFound as usualMost } from '../identity-search.js';
-import { type Page, readPage } from '../paging.js';
-import { readRowCount } from '../row-counts.js';
+import { mostFound as usualMost } from '../lists/identity-search.js';
+import { type Page, readPage } from '../lists/paging.js';
+import { readRowCount } from '../lists/row-counts.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import type { RunningProcesses } from '../running-processes.js';
-import type { Bind } from '../sql-parameters.js';
 import { type DirectoryPage, type DirectorySort, searchDirectory } from './directory-search.js';
 import { removeEverywhere } from './remove-everywhere.js';
 

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Permission } from '../../../entities/permission.js';
 import { type Db, type Statement, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { inForce } from '../access/in-force.js';
+import { inForce } from '../access/decisions/in-force.js';
 import { DomainError } from '../errors.js';
 import { isActive } from '../hierarchy/active.js';
 import { findMember } from './find.js';

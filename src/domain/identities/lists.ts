@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
-import { notEnded } from '../access/in-force.js';
-import type { Page } from '../paging.js';
-import type { Bind } from '../sql-parameters.js';
+import { type AssignedRole, assignedRolesOf } from '../access/assignments/assigned-roles.js';
+import { notEnded } from '../access/decisions/in-force.js';
+import type { Page } from '../lists/paging.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
 

@@ -1,10 +1,10 @@
 import type { RunsStatement, Statement } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { countStriped } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { measureEvent } from '../events/metrics.js';
 import { eventInsert, eventRow } from '../events/record.js';
+import { countStriped } from '../lists/counters.js';
 import type { IdentityInEnvironment } from './lists.js';
 import { newIdentity } from './new-identity.js';
 import { emptyProfile } from './profile.js';

@@ -3,12 +3,19 @@ import type { Identity } from '../../../entities/identity.js';
 import type { Db } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { counterTotal, inactiveTotal } from '../counters.js';
-import { afterCursor, notBefore, placedBy, type RowPlace } from '../cursors.js';
-import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
-import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../paging.js';
-import { type Ask, limitFor, statementOf } from '../row-pages.js';
-import { type Bind, bindInto } from '../sql-parameters.js';
+import { counterTotal, inactiveTotal } from '../lists/counters.js';
+import { afterCursor, notBefore, placedBy, type RowPlace } from '../lists/cursors.js';
+import {
+  assertFew,
+  foundIn,
+  isShort,
+  type Totals,
+  totalOfFound,
+  mostFound as usualMost,
+} from '../lists/identity-search.js';
+import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../lists/paging.js';
+import { type Ask, limitFor, statementOf } from '../lists/row-pages.js';
+import { type Bind, bindInto } from '../lists/sql-parameters.js';
 import { type ListedProfile, listedFields } from './profile.js';
 import { fromWaymark, type Waymarked } from './waymarks.js';
 

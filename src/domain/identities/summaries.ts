@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { counterTotal, inactiveTotal } from '../counters.js';
+import { counterTotal, inactiveTotal } from '../lists/counters.js';
 
 /** The numbers of an Environment's members, in all and by kind. */
 export interface IdentitiesSummary {

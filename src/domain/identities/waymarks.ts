@@ -1,9 +1,9 @@
 import { minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
-import { type CursorPlace, placedBy, placeIn, type RowPlace } from '../cursors.js';
-import type { PageRequest, Stretch } from '../paging.js';
-import type { Ask } from '../row-pages.js';
+import { type CursorPlace, placedBy, placeIn, type RowPlace } from '../lists/cursors.js';
+import type { PageRequest, Stretch } from '../lists/paging.js';
+import type { Ask } from '../lists/row-pages.js';
 
 /** A stretch that may begin at a place instead of at an end of the list. */
 export interface Waymarked extends Stretch {

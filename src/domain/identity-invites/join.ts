@@ -6,7 +6,7 @@ import { Role } from '../../../entities/role.js';
 import { actAs } from '../../platform/context.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { placeAssignments } from '../access/assigning.js';
+import { placeAssignments } from '../access/assignments/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';

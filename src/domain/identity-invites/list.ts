@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import type { InviteStatus } from '../../../entities/administrator-invite.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import { rowCount } from '../row-counts.js';
-import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import { rowCount } from '../lists/row-counts.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { environmentStands } from '../standing-environment.js';
 import { inviteStatusSql, type ListedInvite } from './rows.js';
 

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import type { Assignments } from '../access/assignments.js';
+import type { Assignments } from '../access/assignments/assignments.js';
+import { identityIdByAddress } from '../addresses/identity-by-address.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import { identityIdByAddress } from '../identity-by-address.js';
 
 export const notPending = () => new DomainError('identity_invite.not_pending');
 

@@ -9,13 +9,13 @@ import { Node } from '../../../entities/node.js';
 import { User } from '../../../entities/user.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import { within } from '../../platform/database/db.js';
+import { identityByAddress } from '../addresses/identity-by-address.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
-import { identityByAddress } from '../identity-by-address.js';
 import { inviteStatusOf } from '../invites/times.js';
+import { wasJustDone } from '../one-time/sent-twice.js';
 import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
-import { wasJustDone } from '../sent-twice.js';
 
 /** The person with the invite's address, and their membership of its Environment. */
 export interface Invited {

@@ -2,8 +2,8 @@ import { hours } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { countedAddress } from '../counted-address.js';
-import { countUse } from '../rate-limits.js';
+import { countedAddress } from '../addresses/counted-address.js';
+import { countUse } from '../limits/rate-limits.js';
 
 const windowSeconds = hours(1) / 1000;
 /** The limits of invite mails to one address, from one Account and from all: the inviter chooses the mailbox. */

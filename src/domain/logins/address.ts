@@ -1,5 +1,5 @@
 import { isBounded } from '../../platform/mail/addresses.js';
-import { toALabels } from '../a-labels.js';
+import { toALabels } from '../addresses/a-labels.js';
 
 /** Longer than any stored address, including those from before addresses had a limit. */
 const longestTypedAddress = 320;

@@ -4,7 +4,7 @@ import type { Locale } from '../../platform/mail/texts.js';
 import { DomainError } from '../errors.js';
 import type { SecondFactor } from '../mfa/challenges.js';
 import type { Trusted } from '../mfa/trusted-devices.js';
-import type { Client, Clients } from '../oidc/clients.js';
+import type { Client, Clients } from '../oidc/clients/clients.js';
 import { givenScopes } from '../oidc/scopes.js';
 import type { ApiLogin, ApiSignIn, ApiVisit } from './api-sign-in.js';
 import type { Logins } from './logins.js';

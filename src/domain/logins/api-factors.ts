@@ -1,9 +1,9 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
+import { givingBack } from '../limits/rate-limits.js';
 import { withSecondFactor } from '../mfa/assurance.js';
 import type { FactorSummary, NewFactor } from '../mfa/factors.js';
-import { givingBack } from '../rate-limits.js';
 import type { Acr } from '../sessions/first-factor.js';
 import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
 import type { ApiSubject } from './api-sessions.js';

@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
-import { authTimeIn, type Granted, subjectColumns } from '../oidc/claims.js';
-import type { Client } from '../oidc/clients.js';
+import type { Client } from '../oidc/clients/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
+import { authTimeIn, type Granted, subjectColumns } from '../oidc/tokens/claims.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 
 export interface IssuedGrant {

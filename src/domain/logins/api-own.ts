@@ -1,7 +1,7 @@
 import { type FactorKind, factorKinds, type MfaPolicy } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
-import { productionEnvironments } from '../access/production-people.js';
+import { productionEnvironments } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
 import { aal2, isProvidersWord } from '../sessions/first-factor.js';
 import { createOwnProof } from '../sessions/own-proof.js';

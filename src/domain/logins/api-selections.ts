@@ -4,8 +4,8 @@ import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import type { Client } from '../oidc/clients.js';
-import { spend } from '../spent-tokens.js';
+import type { Client } from '../oidc/clients/clients.js';
+import { spend } from '../one-time/spent-tokens.js';
 import { entersWithPassword } from './password-entry.js';
 
 /** An Application in which a person may continue. */

@@ -3,14 +3,14 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
-import type { Client } from '../oidc/clients.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, readPageByTotal } from '../row-pages.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import { columnsOf, readPageByTotal } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
+import type { Client } from '../oidc/clients/clients.js';
 import { providerSessionsOf } from '../sessions/former-providers.js';
 import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
-import type { Bind } from '../sql-parameters.js';
 
 /** The person and session that ask. */
 export type ApiSubject = SignedInPerson;

@@ -3,9 +3,9 @@ import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { subscriberOf } from '../../platform/database/subscriber.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
-import { countedAddress } from '../counted-address.js';
+import { countedAddress } from '../addresses/counted-address.js';
 import { recordEvent, recordEvents } from '../events/record.js';
-import { createGuesses } from '../guesses.js';
+import { createGuesses } from '../limits/guesses.js';
 
 /** The target of a guess: an Identity has one password in its Account, for all Environments. */
 interface Tried {

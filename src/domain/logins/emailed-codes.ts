@@ -9,8 +9,8 @@ import type { EmailTemplates } from '../../platform/mail/templates.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
-import { wasJustDone } from '../sent-twice.js';
-import { typedDigits } from '../typed-digits.js';
+import { wasJustDone } from '../one-time/sent-twice.js';
+import { typedDigits } from '../one-time/typed-digits.js';
 
 /** Contract §3. */
 export const emailedCodeLife = minutes(10);

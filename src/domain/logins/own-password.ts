@@ -1,10 +1,10 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { assertNotByTestProvider } from '../access/production-people.js';
+import { assertNotByTestProvider } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { createGuesses } from '../guesses.js';
+import { createGuesses } from '../limits/guesses.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';

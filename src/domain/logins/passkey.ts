@@ -4,8 +4,8 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
-import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/passkey-challenges.js';
-import type { Webauthn } from '../mfa/webauthn.js';
+import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/webauthn/passkey-challenges.js';
+import type { Webauthn } from '../mfa/webauthn/webauthn.js';
 
 /** The authorization request that a challenge is for; it is not valid for another. */
 export interface PasskeyRequest {

@@ -5,22 +5,22 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { environmentScopeOf } from '../../platform/scope.js';
-import { countedAddress } from '../counted-address.js';
+import { countedAddress } from '../addresses/counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { countUse } from '../limits/rate-limits.js';
 import {
   type FoundLink,
   findIdentityLink,
   insertIdentityLink,
   type LinkClient,
   letsChoosePassword,
-} from '../identity-links.js';
+} from '../one-time/identity-links.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { countUse } from '../rate-limits.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 

@@ -3,7 +3,7 @@ import type { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
-import type { Client } from '../oidc/clients.js';
+import type { Client } from '../oidc/clients/clients.js';
 import type { Acr, FirstFactor } from '../sessions/first-factor.js';
 import { environmentStands } from '../standing-environment.js';
 import { emailedCodeLife } from './emailed-codes.js';

@@ -2,8 +2,8 @@ import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
-import { createGuesses } from '../guesses.js';
-import { countUse } from '../rate-limits.js';
+import { createGuesses } from '../limits/guesses.js';
+import { countUse } from '../limits/rate-limits.js';
 
 const codesMailed = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
 

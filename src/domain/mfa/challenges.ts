@@ -10,13 +10,13 @@ import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
 import { aal2 } from '../sessions/first-factor.js';
 import { type SecondFactorResult, withSecondFactor } from './assurance.js';
 import type { MfaAttempts } from './attempts.js';
+import type { RecoveryCodes } from './codes/recovery-codes.js';
+import type { Totp } from './codes/totp.js';
 import type { EmailFactor } from './email-factor.js';
 import { noticeEmail } from './notices.js';
-import type { RecoveryCodes } from './recovery-codes.js';
 import { choicesAfter, standingOf } from './standing.js';
-import type { Totp } from './totp.js';
 import type { Trusted, TrustedBrowser, TrustedDevices } from './trusted-devices.js';
-import type { Webauthn } from './webauthn.js';
+import type { Webauthn } from './webauthn/webauthn.js';
 
 export type SecondFactor =
   | { kind: 'totp' | 'recovery_code' | 'email_otp'; code: string }

@@ -4,9 +4,9 @@ import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
 import { showsSecondFactor, withSecondFactor } from './assurance.js';
+import type { RecoveryCodeSet } from './codes/recovery-code-hashes.js';
+import type { RecoveryCodes } from './codes/recovery-codes.js';
 import type { Factors, NewFactor } from './factors.js';
-import type { RecoveryCodeSet } from './recovery-code-hashes.js';
-import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
 
 export interface Enrolled {

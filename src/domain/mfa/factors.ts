@@ -12,11 +12,11 @@ import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
-import { settleEnrollment, settleLastRemoval } from './grace-rules.js';
+import type { RecoveryCodeSet } from './codes/recovery-code-hashes.js';
+import type { RecoveryCodes } from './codes/recovery-codes.js';
+import { settleEnrollment, settleLastRemoval } from './grace/rules.js';
 import { noticeEmail } from './notices.js';
 import { holdOwnProof, holdOwnSession } from './own-changes.js';
-import type { RecoveryCodeSet } from './recovery-code-hashes.js';
-import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
 import { distrustDevices } from './trusted-devices.js';
 

@@ -1,10 +1,10 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import { environmentScopeOf } from '../../platform/scope.js';
-import type { Client } from '../oidc/clients.js';
+import type { Client } from '../oidc/clients/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
 import { showsSecondFactor } from './assurance.js';
-import type { MfaGraces } from './grace.js';
+import type { MfaGraces } from './grace/grace.js';
 import { choicesAfter, type EnrollableKind, type MfaStanding } from './standing.js';
 import type { TrustedDevices } from './trusted-devices.js';
 

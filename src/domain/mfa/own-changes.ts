@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { factorKinds } from '../../../entities/environment-settings.js';
 import { dbWithin } from '../../platform/database/db-within.js';
-import { assertNotByTestProvider } from '../access/production-people.js';
+import { assertNotByTestProvider } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
 import { holdSession } from '../sessions/hold.js';
 import { judgeProof, type OwnProofOf, type WantedFor } from '../sessions/own-proof.js';

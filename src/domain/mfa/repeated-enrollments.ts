@@ -2,11 +2,11 @@ import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
+import { wasJustDone } from '../one-time/sent-twice.js';
 import { pollUntil } from '../poll-until.js';
-import { wasJustDone } from '../sent-twice.js';
+import { recoveryCodesOf } from './codes/recovery-code-form.js';
+import type { RecoveryCodes } from './codes/recovery-codes.js';
 import type { NewFactor } from './factors.js';
-import { recoveryCodesOf } from './recovery-code-form.js';
-import type { RecoveryCodes } from './recovery-codes.js';
 
 export interface RepeatedEnrollmentsDeps {
   db: Pick<Db, 'statement'>;

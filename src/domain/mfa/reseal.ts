@@ -1,5 +1,5 @@
 import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
-import { totpSecretContext } from './totp.js';
+import { totpSecretContext } from './codes/totp.js';
 
 /** Encrypts anew the authenticator secrets of end users that an older master key sealed; returns how many. */
 export const resealFactors = (deps: ResealDeps): Promise<number> =>

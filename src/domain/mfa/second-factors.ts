@@ -5,19 +5,19 @@ import type { EmailedCodes } from '../logins/emailed-codes.js';
 import type { PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createMfaAttempts, type MfaAttempts } from './attempts.js';
 import { createMfaChallenges, type MfaChallenges } from './challenges.js';
+import { type CodeHashing, createRecoveryCodeHashes } from './codes/recovery-code-hashes.js';
+import { createRecoveryCodes, type RecoveryCodes } from './codes/recovery-codes.js';
+import { createSealedCodes, type SealedCodes } from './codes/sealed-codes.js';
+import { createTotp, type Totp } from './codes/totp.js';
 import { createEmailFactor, type EmailFactor } from './email-factor.js';
 import { createMfaEnrollments, type MfaEnrollments } from './enrollments.js';
 import { createFactors, type Factors } from './factors.js';
 import { createMfaGate, type MfaGate } from './gate.js';
-import type { MfaGraces } from './grace.js';
-import { type CodeHashing, createRecoveryCodeHashes } from './recovery-code-hashes.js';
-import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.js';
+import type { MfaGraces } from './grace/grace.js';
 import { createRepeatedEnrollments, type RepeatedEnrollments } from './repeated-enrollments.js';
 import { createMfaReset, type MfaReset } from './reset.js';
-import { createSealedCodes, type SealedCodes } from './sealed-codes.js';
-import { createTotp, type Totp } from './totp.js';
 import { createTrustedDevices, type TrustedDevices } from './trusted-devices.js';
-import type { Webauthn } from './webauthn.js';
+import type { Webauthn } from './webauthn/webauthn.js';
 
 /**
  * The services for everything between the first factor and the end of a sign-in, and for the person's own pages about

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import type { Db } from '../../platform/database/db.js';
-import { productionEnvironments } from '../access/production-people.js';
+import { productionEnvironments } from '../access/assignments/production-people.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 
 /** Factors that a person enrolls; recovery codes come with the first of them. */

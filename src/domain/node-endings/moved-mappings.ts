@@ -3,7 +3,7 @@ import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { withinSubtreesSql } from '../hierarchy/subtrees.js';
-import { forgetMappings } from '../scim/mappings.js';
+import { forgetMappings } from '../scim/groups/mappings.js';
 import { directoryOf, lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
 

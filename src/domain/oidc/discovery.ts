@@ -1,8 +1,8 @@
 import { aal1, aal2 } from '../sessions/first-factor.js';
-import { supportedClaims } from './claims.js';
-import { assertionAlgorithms } from './client-assertions.js';
-import { clientAuthenticationMethods } from './client-authentication.js';
+import { assertionAlgorithms } from './clients/assertions.js';
+import { clientAuthenticationMethods } from './clients/authentication.js';
 import { scopes } from './scopes.js';
+import { supportedClaims } from './tokens/claims.js';
 
 /** The provider's metadata (OpenID Connect Discovery 3, RFC 8414 §2): nothing here that is not true. */
 export function discoveryDocument(baseUrl: string) {

@@ -1,22 +1,22 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
-import { createRootPermissions } from '../access/root-permissions.js';
+import { createRootPermissions } from '../access/decisions/root-permissions.js';
 import { type Consents, createConsents } from '../consents/consents.js';
 import { createOrganizationsClaim, type OrganizationsClaim } from '../organizations/claim.js';
 import { createSessions, type Sessions } from '../sessions/sessions.js';
-import { type AccessTokens, createAccessTokens } from './access-tokens.js';
-import { type AskedOrganizations, createAskedOrganizations } from './asked-organization.js';
-import { createClientAssertions } from './client-assertions.js';
-import { type ClientAuthentication, createClientAuthentication } from './client-authentication.js';
-import { createClientKeys } from './client-keys.js';
-import { type Clients, createClients } from './clients.js';
-import { type Codes, createCodes } from './codes.js';
-import { createGrants, type Grants } from './grants.js';
+import { createClientAssertions } from './clients/assertions.js';
+import { type ClientAuthentication, createClientAuthentication } from './clients/authentication.js';
+import { type Clients, createClients } from './clients/clients.js';
+import { createClientKeys } from './clients/keys.js';
 import type { SigningKeys } from './keys.js';
-import { createPresentedTokens, type PresentedTokens } from './presented-tokens.js';
-import type { RefreshTokens } from './refresh-tokens.js';
-import { createTokens, type Tokens } from './tokens.js';
+import { type AskedOrganizations, createAskedOrganizations } from './requests/asked-organization.js';
+import { type AccessTokens, createAccessTokens } from './tokens/access-tokens.js';
+import { type Codes, createCodes } from './tokens/codes.js';
+import { createGrants, type Grants } from './tokens/grants.js';
+import { createPresentedTokens, type PresentedTokens } from './tokens/presented-tokens.js';
+import type { RefreshTokens } from './tokens/refresh-tokens.js';
+import { createTokens, type Tokens } from './tokens/tokens.js';
 
 /** The services for the OAuth endpoints. */
 export interface Provider {

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/database/db.js';
-import { fittingJson } from '../fitting-json.js';
+import { fittingJson } from '../limits/fitting-json.js';
 import { organizationsOf } from './belonging.js';
 
 /** An organization in tokens and userinfo. */

@@ -3,13 +3,13 @@ import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { organizationType } from '../hierarchy/rules.js';
 import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
 import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
+import { counterTotal } from '../lists/counters.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
 
 /** The counts of an organization. */
 type Counts = Pick<Organization, 'memberCount' | 'pendingInviteCount'>;

@@ -3,12 +3,12 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import type { Identity } from '../../../entities/identity.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
+import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assignments/assigned-roles.js';
 import { DomainError } from '../errors.js';
-import { isShort, searchedText } from '../identity-search.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readCountedPage, readPageByTotal, readRows } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import { isShort, searchedText } from '../lists/identity-search.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal, readRows } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import { findOrganization } from './find.js';
 
 const shownOfIdentity = ['id', 'email', 'firstName', 'lastName', 'avatarUrl'] as const satisfies (keyof Identity)[];

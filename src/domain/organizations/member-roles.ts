@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { writeAssignments } from '../access/assigning.js';
-import { inForce, notEnded } from '../access/in-force.js';
+import { writeAssignments } from '../access/assignments/assigning.js';
+import { inForce, notEnded } from '../access/decisions/in-force.js';
 import { DomainError } from '../errors.js';
 
 /**

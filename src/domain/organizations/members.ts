@@ -5,7 +5,7 @@ import { Organization } from '../../../entities/organization.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { keepMembers } from '../access/concurrent-removal.js';
+import { keepMembers } from '../access/assignments/concurrent-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { organizationType } from '../hierarchy/rules.js';

@@ -2,8 +2,8 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import { type RowList, readCountedPage } from '../row-pages.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import { type RowList, readCountedPage } from '../lists/row-pages.js';
 
 /** An organization, as shown to one of its members. */
 export interface OrganizationOfPerson {

@@ -14,7 +14,7 @@ import type { Left } from '../hierarchy/removal.js';
 import { type NodeRemoval, removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
 import type { Sight } from '../hierarchy/sight.js';
-import type { Page } from '../paging.js';
+import type { Page } from '../lists/paging.js';
 import {
   findOrganization,
   listOrganizations,

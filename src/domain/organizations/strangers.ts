@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
+import { readingPeople, tiesInside } from '../access/assignments/strangers.js';
 import type { Rights } from '../access/rights.js';
-import { readingPeople, tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 

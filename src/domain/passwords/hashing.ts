@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { seconds } from '../../platform/clock.js';
 import { hashesRefused } from '../../platform/metrics/metrics.js';
-import { createFairQueue } from '../fair-queue.js';
+import { createFairQueue } from '../limits/fair-queue.js';
 import { digestOf, matchesHash } from './matching.js';
 import { type Argon2Hash, readHash, type StoredHash } from './stored-hash.js';
 

@@ -1,4 +1,4 @@
-import { wasJustDone } from '../sent-twice.js';
+import { wasJustDone } from '../one-time/sent-twice.js';
 import type { Passwords } from './passwords.js';
 import { verifyTyped } from './verify-typed.js';
 

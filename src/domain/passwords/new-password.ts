@@ -7,7 +7,7 @@ import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from '../mfa/forget-factors.js';
-import { resetGraces } from '../mfa/grace-rules.js';
+import { resetGraces } from '../mfa/grace/rules.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { inParts } from '../sessions/told-in-parts.js';
 

@@ -6,7 +6,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import type { AdministratorInvites } from '../administrator-invites/administrator-invites.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { Page } from '../paging.js';
+import type { Page } from '../lists/paging.js';
 import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type Extension, extendInvite } from './extend.js';

@@ -1,9 +1,9 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { createMfaGraces } from '../mfa/grace.js';
-import { nextMoment } from '../mfa/grace-reminders.js';
-import { mfaGraceInput } from '../mfa/grace-rules.js';
+import { createMfaGraces } from '../mfa/grace/grace.js';
+import { nextMoment } from '../mfa/grace/reminders.js';
+import { mfaGraceInput } from '../mfa/grace/rules.js';
 import { startLater } from '../outbox.js';
 import type { Kind, ProcessRow } from './kind.js';
 

@@ -1,9 +1,9 @@
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { momentsOf } from '../access/window-moments.js';
-import { roleWindowInput } from '../access/window-rows.js';
-import { createRoleWindows } from '../access/windows.js';
+import { momentsOf } from '../access/windows/moments.js';
+import { roleWindowInput } from '../access/windows/rows.js';
+import { createRoleWindows } from '../access/windows/windows.js';
 import { startLater } from '../outbox.js';
 import type { Kind, ProcessRow } from './kind.js';
 

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { AccountScope } from '../../platform/scope.js';
-import { afterCursor, placedBy, type RowPlace } from '../cursors.js';
 import { DomainError } from '../errors.js';
-import { type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
-import { bindInto } from '../sql-parameters.js';
+import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
+import { type Page, type PageRequest, pageOf, stretchOf } from '../lists/paging.js';
+import { bindInto } from '../lists/sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';
 import { conditions, type Filters, fewOf, kindsIn, rowsOf, union } from './rows.js';

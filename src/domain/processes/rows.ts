@@ -1,7 +1,7 @@
 import { after } from '../../platform/clock.js';
 import { isUuid } from '../../platform/uuid.js';
-import { containing } from '../paging.js';
-import type { Bind } from '../sql-parameters.js';
+import { containing } from '../lists/paging.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import type { Kind, KindName } from './kind.js';
 import type { Kinds } from './kinds.js';
 

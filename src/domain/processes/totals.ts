@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { rowCount } from '../row-counts.js';
-import { bindInto } from '../sql-parameters.js';
+import { rowCount } from '../lists/row-counts.js';
+import { bindInto } from '../lists/sql-parameters.js';
 import type { Kind } from './kind.js';
 import { conditions, type Filters, fewOf, rowsOf, standsIn, union, unusual } from './rows.js';
 

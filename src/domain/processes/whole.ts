@@ -1,11 +1,11 @@
 import type { RowCountList } from '../../../entities/row-count.js';
 import type { Db, Statement } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { afterCursor, placedBy, type RowPlace } from '../cursors.js';
-import { isFollowing, type Page, pageOf, type Stretch, stretchForwards } from '../paging.js';
-import { rowCount } from '../row-counts.js';
-import { statementOf } from '../row-pages.js';
-import { bindInto } from '../sql-parameters.js';
+import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
+import { isFollowing, type Page, pageOf, type Stretch, stretchForwards } from '../lists/paging.js';
+import { rowCount } from '../lists/row-counts.js';
+import { statementOf } from '../lists/row-pages.js';
+import { bindInto } from '../lists/sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';
 import type { ListRequest } from './list.js';

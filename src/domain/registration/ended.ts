@@ -1,5 +1,5 @@
 import type { PendingRegistration, PendingRegistrationStatus } from '../../../entities/pending-registration.js';
-import { mostLinkTries } from '../link-proof.js';
+import { mostLinkTries } from '../one-time/link-proof.js';
 
 /** Returns the columns of a registration that has ended, without personal data; a confirmed one's is with the User. */
 export const ended = (status: Exclude<PendingRegistrationStatus, 'pending'>, reason: string | null, now: Date) =>

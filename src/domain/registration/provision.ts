@@ -5,8 +5,8 @@ import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { User } from '../../../entities/user.js';
 import { runInContext } from '../../platform/context.js';
 import { provisionAccount } from '../accounts/provisioning.js';
+import { userByAddress } from '../addresses/user-by-address.js';
 import { recordEvent } from '../events/record.js';
-import { userByAddress } from '../user-by-address.js';
 import { ended } from './ended.js';
 import { discardRegistrations, lockWaiting, takeTurn } from './rivals.js';
 

@@ -10,7 +10,7 @@ import { type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordEvent } from '../events/record.js';
-import { mostLinkTries } from '../link-proof.js';
+import { mostLinkTries } from '../one-time/link-proof.js';
 import { ended, registrationStatusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
 import { type Durations, registrationInput, registrationReminder, verificationEmail } from './process.js';

@@ -2,9 +2,9 @@ import type { EntityManager } from 'typeorm';
 import { ScimAssignment } from '../../../entities/scim-assignment.js';
 import { partsOf } from '../../platform/parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type PlacedAssignment, writeAssignments } from '../access/assigning.js';
-import { mapsGroup } from '../access/mapped-groups.js';
-import { removeAssignments } from '../access/removing.js';
+import { type PlacedAssignment, writeAssignments } from '../access/assignments/assigning.js';
+import { mapsGroup } from '../access/assignments/mapped-groups.js';
+import { removeAssignments } from '../access/assignments/removing.js';
 import type { Directory } from './directories.js';
 
 interface Held {

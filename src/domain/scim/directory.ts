@@ -3,7 +3,7 @@ import { ScimToken } from '../../../entities/scim-token.js';
 import { seconds } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
-import { retryWhenRemoved } from '../access/concurrent-removal.js';
+import { retryWhenRemoved } from '../access/assignments/concurrent-removal.js';
 import { DomainError } from '../errors.js';
 import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
 import { holdersOf } from '../sso-connections/covering.js';

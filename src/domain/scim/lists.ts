@@ -1,6 +1,6 @@
-import type { Column, ColumnOf } from './filter-sql.js';
-import type { Filter } from './filter-syntax.js';
-import { comparisonsIn, type LookUpsOf, lookUpsOf } from './look-ups.js';
+import { comparisonsIn, type LookUpsOf, lookUpsOf } from './filters/look-ups.js';
+import type { Column, ColumnOf } from './filters/sql.js';
+import type { Filter } from './filters/syntax.js';
 import { ScimRefused } from './refusal.js';
 
 /** The parameters of a list (RFC 7644 §3.4.2). */

@@ -1,4 +1,4 @@
-import type { Filter } from './filter-syntax.js';
+import type { Filter } from './filters/syntax.js';
 import { ScimRefused } from './refusal.js';
 
 /**

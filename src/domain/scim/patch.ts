@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../is-object.js';
-import { type PatchTarget, patchTargetOf } from './attribute-path.js';
-import { matchesFilter } from './filter-match.js';
-import type { Filter } from './filter-syntax.js';
+import { type PatchTarget, patchTargetOf } from './filters/attribute-path.js';
+import { matchesFilter } from './filters/match.js';
+import type { Filter } from './filters/syntax.js';
 import { createPatchWork, type PatchWork } from './patch-work.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttribute } from './schema.js';

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { assertMayMove } from './addresses.js';
 import type { Directory } from './directory.js';
 import { ScimRefused } from './refusal.js';
-import { assertMayRename } from './standing.js';
-import type { WantedUser } from './user-resource.js';
-import type { UserRow } from './user-rows.js';
+import { assertMayMove } from './users/addresses.js';
+import type { WantedUser } from './users/resource.js';
+import type { UserRow } from './users/rows.js';
+import { assertMayRename } from './users/standing.js';
 
 /**
  * The part of a wanted change that the directory may write.

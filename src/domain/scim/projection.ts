@@ -1,5 +1,5 @@
 import { isObject } from '../is-object.js';
-import { type Target, targetOf } from './attribute-path.js';
+import { type Target, targetOf } from './filters/attribute-path.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource, ResourceKind } from './schema.js';
 

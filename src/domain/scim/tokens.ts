@@ -7,9 +7,9 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
+import { readRowCount } from '../lists/row-counts.js';
 import { lockOrganization } from '../organizations/members.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { readRowCount } from '../row-counts.js';
 import { environmentStands, holdEnvironment } from '../standing-environment.js';
 
 export interface NewScimToken {

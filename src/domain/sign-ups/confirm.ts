@@ -4,12 +4,12 @@ import type { Db } from '../../platform/database/db.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import { stays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
-import { type FoundLink, findIdentityLink } from '../identity-links.js';
-import { isBrowserOf, mostLinkTries } from '../link-proof.js';
+import { givingBack } from '../limits/rate-limits.js';
+import { type FoundLink, findIdentityLink } from '../one-time/identity-links.js';
+import { isBrowserOf, mostLinkTries } from '../one-time/link-proof.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
-import { givingBack } from '../rate-limits.js';
 import { addMembership } from './sign-up.js';
 
 /** A link as a browser holds it. */

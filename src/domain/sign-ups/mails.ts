@@ -13,7 +13,7 @@ import {
   identityLinkUrl,
   letsChoosePassword,
   readIdentityLink,
-} from '../identity-links.js';
+} from '../one-time/identity-links.js';
 
 export interface SignUpMailsDeps {
   sealing: Pick<Sealing, 'derive'>;

@@ -7,15 +7,15 @@ import type { Db } from '../../platform/database/db.js';
 import { inSavepoint } from '../../platform/database/scoped-runner.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
-import { countedAddress } from '../counted-address.js';
+import { countedAddress } from '../addresses/counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { insertIdentityLink, type LinkClient } from '../identity-links.js';
-import type { Client } from '../oidc/clients.js';
+import { countUse } from '../limits/rate-limits.js';
+import type { Client } from '../oidc/clients/clients.js';
+import { insertIdentityLink, type LinkClient } from '../one-time/identity-links.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { countUse } from '../rate-limits.js';
 import { countSignUp, createIdentity, recordCapped } from './sign-up.js';
 
 export interface SignUpRequest {

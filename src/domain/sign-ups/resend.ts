@@ -6,6 +6,7 @@ import { createLimiter } from '../../platform/limiter.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
+import { countUse } from '../limits/rate-limits.js';
 import {
   type FoundLink,
   findIdentityLink,
@@ -13,8 +14,7 @@ import {
   type LinkClient,
   type NewIdentityLink,
   readIdentityLink,
-} from '../identity-links.js';
-import { countUse } from '../rate-limits.js';
+} from '../one-time/identity-links.js';
 
 /** A person whose password was right, while the address is not confirmed yet. */
 export interface Unverified {

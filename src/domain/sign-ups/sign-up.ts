@@ -5,9 +5,9 @@ import { Identity } from '../../../entities/identity.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { addToCounter } from '../lists/counters.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 
 export interface NewSignUp {

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
-import { toALabels } from '../a-labels.js';
+import { toALabels } from '../addresses/a-labels.js';
 
 /*
  * Finds the active connection by which somebody signs in. An address is covered by a verified domain: one of the

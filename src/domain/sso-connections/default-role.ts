@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import type { Assignments } from '../access/assignments.js';
-import { findRole } from '../access/roles.js';
+import type { Assignments } from '../access/assignments/assignments.js';
+import { findRole } from '../access/roles/roles.js';
 import type { Caller } from '../caller.js';
 import { invalidField } from '../errors.js';
 

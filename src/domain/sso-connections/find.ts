@@ -7,9 +7,9 @@ import { within } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
+import { readRowCount } from '../lists/row-counts.js';
 import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
-import { readRowCount } from '../row-counts.js';
 import type { providerFields } from './provider.js';
 import { type ServiceProvider, serviceProviderOf } from './service-provider.js';
 

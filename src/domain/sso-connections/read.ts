@@ -1,7 +1,7 @@
 import { getMetadataArgsStorage } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Db, RunsStatement } from '../../platform/database/db.js';
-import { columnsOf } from '../row-pages.js';
+import { columnsOf } from '../lists/row-pages.js';
 import { livingOrganization } from './covering.js';
 
 const properties = getMetadataArgsStorage()

@@ -5,7 +5,7 @@ import { assertStillMay } from '../../platform/context.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
-import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
+import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/codes/recovery-code-hashes.js';
 import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 

@@ -1,4 +1,4 @@
-import { toALabels } from '../a-labels.js';
+import { toALabels } from '../addresses/a-labels.js';
 import { hasMailForm } from '../logins/address.js';
 
 /**

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Identity } from '../../../entities/identity.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { columnsOf } from '../lists/row-pages.js';
 import { isMailAddress } from '../logins/address.js';
-import { columnsOf } from '../row-pages.js';
 import { maySpeakFor } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';

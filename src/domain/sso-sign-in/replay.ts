@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { type Db, inTransaction } from '../../platform/database/db.js';
-import { spend } from '../spent-tokens.js';
+import { spend } from '../one-time/spent-tokens.js';
 import { SsoRefused } from '../sso-protocols/assertion.js';
 
 type What = 'answer' | 'message';

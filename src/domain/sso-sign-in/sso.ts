@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
-import type { CodeHashing } from '../mfa/recovery-code-hashes.js';
+import type { CodeHashing } from '../mfa/codes/recovery-code-hashes.js';
 import { clientSecretOf } from '../sso-connections/secrets.js';
 import { createOidcProtocol, type OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { createSamlProtocol } from '../sso-protocols/saml/protocol.js';

@@ -3,12 +3,12 @@ import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
-import { isBrowserOf } from '../link-proof.js';
+import { isBrowserOf } from '../one-time/link-proof.js';
+import { wasJustDone } from '../one-time/sent-twice.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import { pollUntil } from '../poll-until.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
-import { wasJustDone } from '../sent-twice.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
 
 /** The link of a registration, with the cookie of the browser that opens it. */

@@ -10,11 +10,11 @@ import { withdrawPending } from '../email-changes/end.js';
 import { findEmailChange, type UsableEmailChange } from '../email-changes/link.js';
 import { emailChangeLife, storeEmailChange } from '../email-changes/request.js';
 import { DomainError } from '../errors.js';
-import { isBrowserOf, mostLinkTries } from '../link-proof.js';
+import { isBrowserOf, mostLinkTries } from '../one-time/link-proof.js';
+import { sentTwiceWithin } from '../one-time/sent-twice.js';
 import { lockForPassword } from '../passwords/password-write.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
-import { sentTwiceWithin } from '../sent-twice.js';
 import type { AdminSubject } from './admin-tokens.js';
 import type { UserGuesses } from './guesses.js';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
-import { countedAddress } from '../counted-address.js';
-import { createGuesses, type Guesses } from '../guesses.js';
+import { countedAddress } from '../addresses/counted-address.js';
+import { createGuesses, type Guesses } from '../limits/guesses.js';
 
 /** Limits on guessing the password of a platform admin, one for each place that asks for it (docs/decisions/0036). */
 export interface UserGuesses {

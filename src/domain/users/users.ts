@@ -6,7 +6,7 @@ import { createLeaving } from '../accounts/leave.js';
 import { type AdminMfa, createAdminMfa } from '../admin-mfa/admin-mfa.js';
 import { createInviteAcceptance, type InviteAcceptance } from '../administrator-invites/acceptance.js';
 import type { SigningKeys } from '../oidc/keys.js';
-import type { RefreshTokens } from '../oidc/refresh-tokens.js';
+import type { RefreshTokens } from '../oidc/tokens/refresh-tokens.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { ParkedRegistration, Registrations } from '../registration/registrations.js';
 import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';

@@ -2,10 +2,10 @@ import type { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import type { WebhookDelivery, WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import type { Db } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
-import { containing, type Page, type PageRequest } from '../paging.js';
-import { rowCount } from '../row-counts.js';
-import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
-import type { Bind } from '../sql-parameters.js';
+import { containing, type Page, type PageRequest } from '../lists/paging.js';
+import { rowCount } from '../lists/row-counts.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 import type { WebhookScope } from './find.js';
 import { firstStop, hasStops, waitsStill } from './stops.js';
 

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { errors } from '../operation.js';
-import { Body, InviteToken, Message, Name } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, InviteToken, Message, Name } from '../surfaces/schemas.js';
 import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { browserOf } from '../browser-of.js';
+import { browserOf } from '../browsers/browser-of.js';
 import { accountEvents } from '../event-lists/new-account.js';
-import { requestIdOf } from '../idempotency.js';
-import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Name, Slug, single } from '../schemas.js';
+import { requestIdOf } from '../surfaces/idempotency.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Name, Slug, single } from '../surfaces/schemas.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { readForms } from '../form-bodies.js';
-import { takeIdempotencyKeys } from '../idempotency.js';
+import { readForms } from '../browsers/form-bodies.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { registerEach } from '../register-each.js';
+import { takeIdempotencyKeys } from '../surfaces/idempotency.js';
 import { acceptInvite } from './accept-invite.js';
 import { accounts } from './accounts.js';
 import { accountsId } from './accounts-id.js';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { errors } from '../operation.js';
-import { Body, InviteToken, single } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, InviteToken, single } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };

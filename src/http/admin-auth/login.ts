@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { browserOf } from '../browser-of.js';
-import { errors } from '../operation.js';
-import { Body, Id, single, TypedEmail } from '../schemas.js';
+import { browserOf } from '../browsers/browser-of.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Id, single, TypedEmail } from '../surfaces/schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { errors } from '../operation.js';
+import { SignOutRedirect, sendSignedOut } from '../browsers/provider-sign-out.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { SignOutRedirect, sendSignedOut } from '../provider-sign-out.js';
-import { single } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { single } from '../surfaces/schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';

@@ -3,7 +3,7 @@ import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Users } from '../../domain/users/users.js';
 import type { Clock } from '../../platform/clock.js';
 import type { AdminPrincipals } from '../principals/admin.js';
-import type { RateLimits } from '../rate-limits.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
 
 /** The dependencies of the routes of admin authentication; each route names those that it uses. */
 export interface AdminAuthOptions {

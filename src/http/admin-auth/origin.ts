@@ -1,6 +1,6 @@
 import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify';
-import { answerPreflightsBelow, letScriptsRead } from '../cors.js';
-import { assertOwnOrigin } from '../origin.js';
+import { answerPreflightsBelow, letScriptsRead } from '../browsers/cors.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
 import type { AdminAuthOptions } from './options.js';
 
 export type AdminPages = Pick<AdminAuthOptions, 'baseUrl' | 'adminAppUrl'>;

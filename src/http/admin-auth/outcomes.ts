@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { EnteredOutcome, ProviderOutcome } from '../../domain/users/sign-in.js';
-import { NamedView, OneOf, Resource, Timestamp } from '../schemas.js';
+import { NamedView, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 import { presentNamed, presentSignedIn, SignedInFields } from './answers.js';
 
 const SignedInOutcome = Resource(

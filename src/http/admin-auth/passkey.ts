@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { browserOf } from '../browser-of.js';
-import { Json } from '../mfa-schemas.js';
-import { errors } from '../operation.js';
-import { Body, Id, single } from '../schemas.js';
+import { browserOf } from '../browsers/browser-of.js';
+import { Json } from '../mfa/schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Id, single } from '../surfaces/schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';

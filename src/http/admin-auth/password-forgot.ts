@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { countedAddress } from '../../domain/counted-address.js';
+import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { inALabels } from '../../domain/logins/address.js';
-import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Message, TypedEmail } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Message, TypedEmail } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-password-forgot', points: 5, windowSeconds: 3600 };

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Message } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Message } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 

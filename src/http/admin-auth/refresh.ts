@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import { errors } from '../operation.js';
-import { single } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { single } from '../surfaces/schemas.js';
 import { presentToken, TokenFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { countedAddress } from '../../domain/counted-address.js';
+import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { after } from '../../platform/clock.js';
-import { errors } from '../operation.js';
+import { secretCookie } from '../browsers/secret-cookie.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Email, Message, Name } from '../schemas.js';
-import { secretCookie } from '../secret-cookie.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Email, Message, Name } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { browserOf } from '../browser-of.js';
-import { errors } from '../operation.js';
-import { Body, Id, single } from '../schemas.js';
+import { browserOf } from '../browsers/browser-of.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Id, single } from '../surfaces/schemas.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';

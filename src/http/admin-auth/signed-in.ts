@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
 import { currentContext } from '../../platform/context.js';
 import type { AdminPrincipals } from '../principals/admin.js';
-import { proving } from '../proofs.js';
+import { proving } from '../surfaces/proofs.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

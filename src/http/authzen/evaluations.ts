@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox';
-import type { Check, Decision as Decided, Reason } from '../../domain/access/evaluate.js';
+import type { Check, Decision as Decided, Reason } from '../../domain/access/decisions/evaluate.js';
 import { invalidField } from '../../domain/errors.js';
 import { isStorable } from '../../platform/database/storable.js';
 import type { Services } from '../../services.js';
-import { operation } from '../operation.js';
-import { OneOf } from '../schemas.js';
+import { operation } from '../surfaces/operation.js';
+import { OneOf } from '../surfaces/schemas.js';
 import { Action, Context, Decision, identityOf, nodeOf, Resource, Subject } from './shapes.js';
 
 const Parts = { subject: Subject, action: Action, resource: Resource };

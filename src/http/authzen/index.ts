@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Services } from '../../services.js';
-import { mount } from '../mount.js';
 import type { PublicPrincipals } from '../principals/public.js';
-import { publicSurface } from '../public-surface.js';
+import { mount } from '../surfaces/mount.js';
+import { publicSurface } from '../surfaces/public-surface.js';
 import { accessEvaluation, accessEvaluations } from './evaluations.js';
 import { searchActions, searchResources, searchSubjects } from './searches.js';
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import type { FoundPage, SearchPage } from '../../domain/access/search.js';
+import type { FoundPage, SearchPage } from '../../domain/access/decisions/search.js';
 import { invalidField } from '../../domain/errors.js';
 import { uuid } from '../../platform/uuid.js';
-import { always } from '../lists.js';
-import { operation } from '../operation.js';
+import { always } from '../surfaces/lists.js';
+import { operation } from '../surfaces/operation.js';
 import {
   Action,
   AnsweredPage,

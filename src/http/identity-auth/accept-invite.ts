@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { allowOrigins } from '../cors.js';
+import { allowOrigins } from '../browsers/cors.js';
 import { acceptanceEvents } from '../event-lists/sign-in.js';
-import { errors } from '../operation.js';
-import { Body, InviteToken, Message, Name, Nullable } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, InviteToken, Message, Name, Nullable } from '../surfaces/schemas.js';
 import { sentToken } from './invite-info.js';
 import type { IdentityAuthOptions } from './options.js';
 

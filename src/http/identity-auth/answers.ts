@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { factorKinds } from '../../../entities/environment-settings.js';
 import type { ApiLogin } from '../../domain/logins/api-sign-in.js';
 import type { Clock } from '../../platform/clock.js';
-import { Id, NamedView, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
+import { Id, NamedView, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 
 const Challenge = Type.Object({
   challenge_token: Type.String({ description: 'For `mfa/challenge/…`; works once.' }),

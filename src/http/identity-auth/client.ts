@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { clientParameters } from '../../domain/oidc/client-authentication.js';
-import type { Client } from '../../domain/oidc/clients.js';
+import { clientParameters } from '../../domain/oidc/clients/authentication.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { countedAs } from '../client-limits.js';
+import { readParameters } from '../../domain/oidc/requests/parameters.js';
+import { countedAs } from '../principals/client-limits.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const secretText = (description: string) => Type.Optional(Type.String({ maxLength: 8192, description }));

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import { answerPreflights } from '../cors.js';
-import { takeIdempotencyKeys } from '../idempotency.js';
+import { answerPreflights } from '../browsers/cors.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { identityCredential } from '../principals/identity.js';
 import { registerEach } from '../register-each.js';
+import { takeIdempotencyKeys } from '../surfaces/idempotency.js';
 import { acceptInvite } from './accept-invite.js';
 import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';

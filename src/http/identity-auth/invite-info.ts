@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { identityInviteIntents } from '../../../entities/identity-invite.js';
-import { allowOrigins } from '../cors.js';
-import { errors } from '../operation.js';
-import { Body, InviteToken, Nullable, OneOf, single } from '../schemas.js';
+import { allowOrigins } from '../browsers/cors.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, InviteToken, Nullable, OneOf, single } from '../surfaces/schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const perIp = { name: 'identity-invite-info', points: 10, windowSeconds: 60 };

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import { allowOrigins } from '../cors.js';
+import { allowOrigins } from '../browsers/cors.js';
+import { secretCookie } from '../browsers/secret-cookie.js';
 import { attemptEvents } from '../event-lists/sign-in.js';
-import { errors } from '../operation.js';
-import { Body, single, TypedEmail } from '../schemas.js';
-import { secretCookie } from '../secret-cookie.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, single, TypedEmail } from '../surfaces/schemas.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { isRegistered } from '../../domain/oidc/redirect-uris.js';
-import { allowOrigins, clientOfToken } from '../cors.js';
-import { errors } from '../operation.js';
+import { isRegistered } from '../../domain/oidc/clients/redirect-uris.js';
+import { allowOrigins, clientOfToken } from '../browsers/cors.js';
+import { SignOutRedirect, sendSignedOut } from '../browsers/provider-sign-out.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { SignOutRedirect, sendSignedOut } from '../provider-sign-out.js';
-import { Nullable, single } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Nullable, single } from '../surfaces/schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import { errors } from '../operation.js';
-import { Id, NamedView, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Id, NamedView, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { provenOf, subjectOf } from './signed-in.js';
 

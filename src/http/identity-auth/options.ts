@@ -4,7 +4,7 @@ import type { Logins } from '../../domain/logins/logins.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import type { ProviderSignOut } from '../../domain/sso-sign-in/provider-sign-out.js';
 import type { Captcha } from '../../platform/captcha.js';
-import type { RateLimits } from '../rate-limits.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
 
 /** The dependencies of the routes of end-user authentication; each route names those that it uses. */
 export interface IdentityAuthOptions {

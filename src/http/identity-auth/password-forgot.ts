@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { allowOrigins } from '../cors.js';
-import { errors } from '../operation.js';
+import { allowOrigins } from '../browsers/cors.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Message, TypedEmail } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Message, TypedEmail } from '../surfaces/schemas.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 

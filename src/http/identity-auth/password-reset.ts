@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { allowOrigins } from '../cors.js';
+import { allowOrigins } from '../browsers/cors.js';
 import { provedAddressEvents } from '../event-lists/sign-in.js';
-import { errors } from '../operation.js';
-import { Body, Message } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Message } from '../surfaces/schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 import { Password } from './password.js';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { errors } from '../operation.js';
-import { Body, Message } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Message } from '../surfaces/schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf } from './signed-in.js';
 

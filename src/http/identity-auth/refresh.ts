@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { allowOrigins } from '../cors.js';
-import { errors } from '../operation.js';
-import { Body, OneOf, single } from '../schemas.js';
+import { allowOrigins } from '../browsers/cors.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, OneOf, single } from '../surfaces/schemas.js';
 import { asRefusal, ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { ApiSubject, ShownSession } from '../../domain/logins/api-sessions.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors } from '../operation.js';
-import { Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors } from '../surfaces/operation.js';
+import { Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../surfaces/schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf, provenOf, subjectOf } from './signed-in.js';
 

@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
 import type { ApiProofOf } from '../../domain/logins/api-own.js';
 import type { ApiSubject } from '../../domain/logins/api-sessions.js';
-import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/access-tokens.js';
+import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/tokens/access-tokens.js';
 import { currentContext } from '../../platform/context.js';
-import { allowOrigins, clientOfToken } from '../cors.js';
+import { allowOrigins, clientOfToken } from '../browsers/cors.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { countedAsOf, signedInAt } from '../principals/identity.js';
 import { refusing } from '../principals/refusing.js';
-import { proving } from '../proofs.js';
+import { proving } from '../surfaces/proofs.js';
 import type { IdentityAuthOptions } from './options.js';
 
 declare module 'fastify' {

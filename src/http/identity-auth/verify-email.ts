@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import { allowOrigins } from '../cors.js';
+import { allowOrigins } from '../browsers/cors.js';
 import { confirmationEvents } from '../event-lists/sign-in.js';
-import { errors } from '../operation.js';
-import { Body, Message } from '../schemas.js';
+import { errors } from '../surfaces/operation.js';
+import { Body, Message } from '../surfaces/schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 

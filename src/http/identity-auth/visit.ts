@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
-import { levelIn } from '../../domain/oidc/acr-values.js';
-import type { Client } from '../../domain/oidc/clients.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import { levelIn } from '../../domain/oidc/requests/acr-values.js';
 import { givenScopes } from '../../domain/oidc/scopes.js';
-import { browserOf } from '../browser-of.js';
-import type { SecretCookie } from '../secret-cookie.js';
+import { browserOf } from '../browsers/browser-of.js';
+import type { SecretCookie } from '../browsers/secret-cookie.js';
 
 /** What a sign-in requests, as at the authorization endpoint. */
 export const VisitFields = {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Provider } from '../../domain/oidc/provider.js';
-import type { SecretCookie } from '../secret-cookie.js';
+import type { SecretCookie } from '../browsers/secret-cookie.js';
 import { onceSignedIn } from './visit.js';
 
 /** A sign-in whose form was sent again after it had done its work. */

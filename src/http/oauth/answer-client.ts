@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RedirectedError } from '../../domain/oidc/authorize-request.js';
+import type { RedirectedError } from '../../domain/oidc/requests/authorize-request.js';
 import { redirect } from '../pages/redirect.js';
 import { type Looks, sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { nextStep, wantsConfirmation } from '../../domain/oidc/interaction.js';
-import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
+import { nextStep, wantsConfirmation } from '../../domain/oidc/requests/interaction.js';
+import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/requests/parameters.js';
 import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { environmentScopeOf } from '../../platform/scope.js';
-import { assertOwnOrigin } from '../origin.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';

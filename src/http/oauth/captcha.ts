@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
 import { createsIdentities } from '../../domain/logins/email-otp.js';
-import type { Client } from '../../domain/oidc/clients.js';
-import type { Parameters } from '../../domain/oidc/parameters.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import type { Parameters } from '../../domain/oidc/requests/parameters.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { wantsJson } from '../pages/wants-json.js';

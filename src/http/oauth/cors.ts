@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Client } from '../../domain/oidc/clients.js';
-import { isOriginOf, sendable } from '../client-origins.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import { isOriginOf, sendable } from '../browsers/client-origins.js';
 
 /** The response headers on which a client acts: when to retry, why it was refused, and what to report to support. */
 const readable = 'Retry-After, WWW-Authenticate, X-Request-Id';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { readForms } from '../browsers/form-bodies.js';
 import { declareEvents } from '../event-lists/oauth.js';
-import { readForms } from '../form-bodies.js';
 import { handlePageErrors } from '../pages/error-page.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { registerEach } from '../register-each.js';

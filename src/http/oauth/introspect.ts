@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { clientParameters } from '../../domain/oidc/client-authentication.js';
+import { clientParameters } from '../../domain/oidc/clients/authentication.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { countedAs } from '../client-limits.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/requests/parameters.js';
+import { countedAs } from '../principals/client-limits.js';
 import { noStore } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 

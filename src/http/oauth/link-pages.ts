@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Begins, type FoundLink, wayBack } from '../../domain/identity-links.js';
-import type { Client } from '../../domain/oidc/clients.js';
-import { initiateLoginUrl } from '../../domain/oidc/initiate-login.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import { initiateLoginUrl } from '../../domain/oidc/clients/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { wasJustDone } from '../../domain/sent-twice.js';
+import { type Begins, type FoundLink, wayBack } from '../../domain/one-time/identity-links.js';
+import { wasJustDone } from '../../domain/one-time/sent-twice.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 

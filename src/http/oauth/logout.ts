@@ -1,16 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
-import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
-import { siteOf, withParameters } from '../../domain/oidc/redirect-uris.js';
+import { siteOf, withParameters } from '../../domain/oidc/clients/redirect-uris.js';
+import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/requests/logout-request.js';
+import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/requests/parameters.js';
 import type { NamedSession } from '../../domain/sessions/sessions.js';
 import type { Onward } from '../../domain/sso-sign-in/provider-sign-out.js';
-import { assertOwnOrigin } from '../origin.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
+import { leavingUrl } from '../browsers/provider-sign-out.js';
+import { secretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import { leavingUrl } from '../provider-sign-out.js';
-import { secretCookie } from '../secret-cookie.js';
 import type { OAuthOptions } from './options.js';
 
 /**

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ReadParameters } from '../../domain/oidc/parameters.js';
+import type { ReadParameters } from '../../domain/oidc/requests/parameters.js';
+import type { SecretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
 import { type Looks, sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import type { SecretCookie } from '../secret-cookie.js';
 
 /** Marks the redirect from a completed sign-in to a page of ours: its session has just begun. */
 export const justSignedIn = { signed_in: 'yes' } as const;

@@ -3,7 +3,7 @@ import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
 import { httpStatusOf, refusalOf } from '../errors.js';
-import { tellWhen } from '../limit-headers.js';
+import { tellWhen } from '../surfaces/limit-headers.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
   access_denied: 403,

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Client } from '../../domain/oidc/clients.js';
-import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import { withParameters } from '../../domain/oidc/clients/redirect-uris.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';

@@ -1,5 +1,5 @@
-import type { AuthorizeRequest } from '../../domain/oidc/authorize-request.js';
-import type { Client } from '../../domain/oidc/clients.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import type { AuthorizeRequest } from '../../domain/oidc/requests/authorize-request.js';
 import type { PageOptions } from '../pages/send-page.js';
 
 /** The options that all pages of a visit share. */

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { identityLinkLife } from '../../domain/identity-links.js';
 import { isMailAddress } from '../../domain/logins/address.js';
-import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
+import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/requests/parameters.js';
+import { identityLinkLife } from '../../domain/one-time/identity-links.js';
 import { after } from '../../platform/clock.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { isOnOneLine, isVisible } from '../../platform/visible.js';
-import { assertOwnOrigin } from '../origin.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
+import { secretCookie } from '../browsers/secret-cookie.js';
 import { readerLocaleOf } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import { secretCookie } from '../secret-cookie.js';
 import { captchaField, wrongWithCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
 import { newPasswordErrorOf } from './password/errors.js';

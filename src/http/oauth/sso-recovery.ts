@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { assertOwnOrigin } from '../origin.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/requests/parameters.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { sendSsoLost } from '../sso/failed-page.js';
 import { sendBarred } from './barred-page.js';

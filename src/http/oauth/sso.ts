@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/requests/parameters.js';
 import { isUuid } from '../../platform/uuid.js';
-import { assertOwnOrigin } from '../origin.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
 import type { HostedOptions } from './options.js';
 import { typedEmail } from './typed-email.js';
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { hours, minutes } from '../../platform/clock.js';
 import type { LimitPolicy } from '../../platform/limiter.js';
-import type { RateLimits } from '../rate-limits.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
 
 const per = (points: number, windowMs: number, name: string): LimitPolicy => ({
   name,

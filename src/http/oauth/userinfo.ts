@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import type { ProvenToken } from '../../domain/oidc/access-tokens.js';
-import { claimedText } from '../../domain/oidc/claimed.js';
-import { profileClaims } from '../../domain/oidc/claims.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
-import { readParameters } from '../../domain/oidc/parameters.js';
+import { readParameters } from '../../domain/oidc/requests/parameters.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
+import type { ProvenToken } from '../../domain/oidc/tokens/access-tokens.js';
+import { claimedText } from '../../domain/oidc/tokens/claimed.js';
+import { profileClaims } from '../../domain/oidc/tokens/claims.js';
 import { organizationClaims } from '../../domain/organizations/claim.js';
 import { countedAsOf } from '../principals/identity.js';
 import { allowOrigin, answerPreflights } from './cors.js';

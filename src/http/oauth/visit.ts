@@ -1,14 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LoginMethod, methodsOf } from '../../domain/environments/login-methods.js';
 import type { OpenSignIn } from '../../domain/logins/pending-sign-ins.js';
-import { parseAccountRequest } from '../../domain/oidc/account-request.js';
-import type { AskedOrganization } from '../../domain/oidc/asked-organization.js';
-import { type AuthorizeRequest, clientIdOf, parseAuthorizeRequest } from '../../domain/oidc/authorize-request.js';
-import type { Client } from '../../domain/oidc/clients.js';
-import { readHint } from '../../domain/oidc/hints.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
+import { parseAccountRequest } from '../../domain/oidc/requests/account-request.js';
+import type { AskedOrganization } from '../../domain/oidc/requests/asked-organization.js';
+import {
+  type AuthorizeRequest,
+  clientIdOf,
+  parseAuthorizeRequest,
+} from '../../domain/oidc/requests/authorize-request.js';
+import { readHint } from '../../domain/oidc/requests/hints.js';
+import { type ReadParameters, readParameters } from '../../domain/oidc/requests/parameters.js';
 import { allowedOf, wantsSso } from '../../domain/organizations/barred.js';
 import { answerClient } from './answer-client.js';
 

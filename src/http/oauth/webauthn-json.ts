@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
 import { httpStatusOf, refusalOf } from '../errors.js';
-import { tellWhen } from '../limit-headers.js';
+import { tellWhen } from '../surfaces/limit-headers.js';
 
 /** Statuses that refusals keep; every other refusal is 400 here (spec, "Errors"). */
 const ownStatuses = [403, 413, 415, 429, 503];

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { ApiKey } from '../../../entities/api-key.js';
-import { permissions } from '../../domain/access/permissions.js';
-import { listQuery, paginated } from '../lists.js';
-import { anyMember, errors, operation } from '../operation.js';
+import { permissions } from '../../domain/access/roles/permissions.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { anyMember, errors, operation } from '../surfaces/operation.js';
 import {
   Body,
   ById,
@@ -16,7 +16,7 @@ import {
   Resource,
   single,
   Timestamp,
-} from '../schemas.js';
+} from '../surfaces/schemas.js';
 
 const ApiKeyFields = {
   id: Id,

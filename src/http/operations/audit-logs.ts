@@ -3,6 +3,9 @@ import type { AuditPlace } from '../../domain/audit/conditions.js';
 import type { Caller } from '../../domain/caller.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
+import { always, paginated } from '../surfaces/lists.js';
+import { Answer, errors, operation } from '../surfaces/operation.js';
+import { Id, listOf } from '../surfaces/schemas.js';
 import {
   AuditDetailView,
   AuditExportQuery,
@@ -13,10 +16,7 @@ import {
   filtersOf,
   presentDetail,
   presentRow,
-} from '../audit-rows.js';
-import { always, paginated } from '../lists.js';
-import { Answer, errors, operation } from '../operation.js';
-import { Id, listOf } from '../schemas.js';
+} from './audit-rows.js';
 
 const common = {
   tag: 'Audit log',

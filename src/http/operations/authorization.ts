@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import type { ExplainedReason, Explanation, SeenAssignment } from '../../domain/access/explained.js';
-import { operation } from '../operation.js';
-import { Body, Id, instantOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import type { ExplainedReason, Explanation, SeenAssignment } from '../../domain/access/decisions/explained.js';
+import { operation } from '../surfaces/operation.js';
+import { Body, Id, instantOf, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 const Check = {
   identity_id: Id,

@@ -3,8 +3,8 @@ import type { Change } from '../../domain/changes/feed.js';
 import { invalidField } from '../../domain/errors.js';
 import { type EventAction, isDomainEvent } from '../../domain/events/catalogue.js';
 import { seconds } from '../../platform/clock.js';
-import { errors, operation } from '../operation.js';
-import { Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Metadata, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 
 const Cursor = (description: string) => Type.String({ description });
 const ChangeView = Resource(

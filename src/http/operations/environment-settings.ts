@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
-import { inDeclaredOrder } from '../../domain/declared-order.js';
-import { definedOnly } from '../defined-only.js';
-import { errors, operation } from '../operation.js';
-import { Email, Id, LogoUrl, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { worded } from '../validation-words.js';
-import { conflictAs } from '../version-conflict.js';
+import { inDeclaredOrder } from '../../domain/lists/declared-order.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Email, Id, LogoUrl, Name, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 
 const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum, description: 'Seconds.' });
 const day = 86_400;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, Resource, SessionEnd, single, Timestamp } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, listOf, Nullable, Resource, SessionEnd, single, Timestamp } from '../surfaces/schemas.js';
 import { changing, detailAfter, IdentityDetail, mayChange, ofOne, ofThemselves } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { errors, operation } from '../operation.js';
-import { Id, Nullable, Resource, Timestamp } from '../schemas.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 import { changing, ofOne } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import type { BulkIdentity } from '../../domain/identities/bulk.js';
-import { itemError, itemsWith } from '../bulk-items.js';
 import { joiningEvents } from '../event-lists/joining.js';
-import { errors, operation } from '../operation.js';
-import { Body, Nullable } from '../schemas.js';
+import { itemError, itemsWith } from '../surfaces/bulk-items.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Nullable } from '../surfaces/schemas.js';
 import { changing, NewIdentityFields, newIdentityOf } from './identities-views.js';
 
 const mebibyte = 1024 * 1024;

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connection.js';
 import type { MfaSummary } from '../../domain/mfa/summary.js';
-import { always } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { always } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import { changing, mayChange, ofOne, ofThemselves, viewing } from './identities-views.js';
 
 const MfaView = Resource('IdentityMfa', {

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { OrganizationOfPerson } from '../../domain/organizations/of-person.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Id, listOf, OneOf, Resource, Timestamp } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, listOf, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 import { ofOne, viewing } from './identities-views.js';
 
 const OrganizationOfIdentity = Resource('IdentityOrganization', {

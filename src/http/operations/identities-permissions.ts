@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { errors, operation } from '../operation.js';
-import { Id, Resource, single } from '../schemas.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, Resource, single } from '../surfaces/schemas.js';
 import { ofOne } from './identities-views.js';
 
 const viewingRoles = { ...ofOne, permission: 'rbac.view_roles', capability: 'env_roles.view' } as const;

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { MayChange } from '../../domain/access/production-people.js';
+import type { MayChange } from '../../domain/access/assignments/production-people.js';
 import type { Caller } from '../../domain/caller.js';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { MemberInDetail } from '../../domain/identities/detail.js';
@@ -7,7 +7,7 @@ import type { ListedMember } from '../../domain/identities/identities.js';
 import type { NewIdentity } from '../../domain/identities/new-identity.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { ById, Email, Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
+import { ById, Email, Id, Metadata, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 import { ListedProfileFields, ProfileFields, presentProfile, profileIn } from './identity-profile.js';
 import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
 

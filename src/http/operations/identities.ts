@@ -7,10 +7,10 @@ import { uuidPattern } from '../../platform/uuid.js';
 import type { Services } from '../../services.js';
 import { identityRemovalEvents } from '../event-lists/identity-removal.js';
 import { joiningEvents } from '../event-lists/joining.js';
-import { always, goesFar, listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, listOf, OneOf, single } from '../schemas.js';
-import { worded } from '../validation-words.js';
+import { always, goesFar, listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, listOf, OneOf, single } from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
 import {
   Address,
   changing,

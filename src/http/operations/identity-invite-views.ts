@@ -3,9 +3,9 @@ import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ListedInvite } from '../../domain/identity-invites/rows.js';
 import { notAcceptedInTime } from '../../domain/invites/times.js';
 import { standingOfInvite } from '../../domain/processes/any-invite.js';
-import { listQuery } from '../lists.js';
-import { errors } from '../operation.js';
-import { Id, idOrNone, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { listQuery } from '../surfaces/lists.js';
+import { errors } from '../surfaces/operation.js';
+import { Id, idOrNone, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import { InviteState } from './invite-state.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 

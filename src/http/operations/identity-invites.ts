@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { always, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../schemas.js';
+import { always, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../surfaces/schemas.js';
 import { Address, changing, viewing } from './identities-views.js';
 import {
   IdentityInvitesQuery,

@@ -1,7 +1,7 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { ListedProfile, Profile } from '../../domain/identities/profile.js';
 import type { SnakeCase } from '../../platform/database/naming.js';
-import { Name, Nullable, SentMetadata, WebUrl } from '../schemas.js';
+import { Name, Nullable, SentMetadata, WebUrl } from '../surfaces/schemas.js';
 
 /**
  * An Identity's profile in the API: the schema of each field in requests and in answers, and the domain's field for it.

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { Identity } from '../../../entities/identity.js';
-import type { AssignedRole } from '../../domain/access/assigned-roles.js';
+import type { AssignedRole } from '../../domain/access/assignments/assigned-roles.js';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { ListedWithRoles } from '../../domain/identities/identities.js';
-import { Id, Nullable, Resource, Timestamp } from '../schemas.js';
+import { Id, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 import { ListedProfileFields } from './identity-profile.js';
 
 /** A role in the answers about an identity (specification, "RoleAssignment"). */

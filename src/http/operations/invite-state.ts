@@ -1,4 +1,4 @@
-import { OneOf } from '../schemas.js';
+import { OneOf } from '../surfaces/schemas.js';
 
 /** The state of an invite, of an administrator or an end user. */
 export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
-import { errors, operation, somewhere } from '../operation.js';
-import { Body, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
-import { worded } from '../validation-words.js';
-import { conflictAs } from '../version-conflict.js';
+import { errors, operation, somewhere } from '../surfaces/operation.js';
+import { Body, Name, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', path: '/node-type-schema' } as const;
 const Key = Type.String({

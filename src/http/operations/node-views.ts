@@ -4,7 +4,7 @@ import type { Sight } from '../../domain/hierarchy/sight.js';
 import type { NodeInSight, ShownNode } from '../../domain/hierarchy/tree.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { Id, Metadata, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
+import { Id, Metadata, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 
 export const NodeStatuses = OneOf(['active', 'inactive']);
 const NodeFields = {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { always, goesFar, listQuery, paginated } from '../lists.js';
-import { Answer, at, errors, operation, somewhere } from '../operation.js';
-import { ById, Id, listOf, OneOf, Resource, single } from '../schemas.js';
+import { always, goesFar, listQuery, paginated } from '../surfaces/lists.js';
+import { Answer, at, errors, operation, somewhere } from '../surfaces/operation.js';
+import { ById, Id, listOf, OneOf, Resource, single } from '../surfaces/schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 import { everything, presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';

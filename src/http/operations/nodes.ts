@@ -3,13 +3,24 @@ import { DomainError } from '../../domain/errors.js';
 import { cannotGrant } from '../../domain/forbidden.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { definedOnly } from '../defined-only.js';
 import { movingOutEvents, nodeRemovalEvents } from '../event-lists/node-removal.js';
-import { goesFar, listQuery, paginated } from '../lists.js';
-import { assertHoldsAt } from '../node-rights.js';
-import { at, errors, operation, somewhere } from '../operation.js';
-import { Body, ById, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
-import { conflictAs } from '../version-conflict.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { goesFar, listQuery, paginated } from '../surfaces/lists.js';
+import { assertHoldsAt } from '../surfaces/node-rights.js';
+import { at, errors, operation, somewhere } from '../surfaces/operation.js';
+import {
+  Body,
+  ById,
+  Description,
+  Id,
+  listOf,
+  Name,
+  Nullable,
+  SentMetadata,
+  Slug,
+  single,
+} from '../surfaces/schemas.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 import {
   everything,
   managing,

@@ -1,11 +1,23 @@
 import { Type } from 'typebox';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
-import { inDeclaredOrder } from '../../domain/declared-order.js';
+import { inDeclaredOrder } from '../../domain/lists/declared-order.js';
 import { scopes } from '../../domain/oidc/scopes.js';
-import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { ById, Id, LogoUrl, listOf, Name, Nullable, OneOf, Resource, single, Timestamp, Url } from '../schemas.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import {
+  ById,
+  Id,
+  LogoUrl,
+  listOf,
+  Name,
+  Nullable,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+  Url,
+} from '../surfaces/schemas.js';
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
 const Jwks = Type.Object(

@@ -3,8 +3,8 @@ import type { ShownOrganization } from '../../domain/organizations/organizations
 import { managing } from '../../domain/organizations/strangers.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { at } from '../operation.js';
-import { Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
+import { at } from '../surfaces/operation.js';
+import { Id, Metadata, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 
 export const OrganizationView = Resource('Organization', {
   id: Type.String({

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { inDeclaredOrder } from '../../domain/declared-order.js';
+import { inDeclaredOrder } from '../../domain/lists/declared-order.js';
 import type { VersionedPolicy } from '../../domain/organizations/authentication-policies.js';
-import { errors, operation } from '../operation.js';
-import { Body, Nullable, OneOf, Resource, single } from '../schemas.js';
-import { conflictAs } from '../version-conflict.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Nullable, OneOf, Resource, single } from '../surfaces/schemas.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
 const methods = ['password', 'email_otp', 'passkey', 'sso'] as const;

@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import type { Claimant } from '../../domain/sso-domains/domains.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Id, listOf, single } from '../schemas.js';
+import { paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, listOf, single } from '../surfaces/schemas.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 import {
   claimRefusals,

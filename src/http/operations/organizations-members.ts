@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import type { Member } from '../../domain/organizations/memberships.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { goesFar, listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Resource, single } from '../schemas.js';
+import { goesFar, listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, listOf, Resource, single } from '../surfaces/schemas.js';
 import { AssignedRoleView, PersonFields, personSorts, presentAssignedRole, presentPerson } from './identity-rows.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { RecoverySet } from '../../domain/sso-connections/recovery-codes.js';
-import { errors, operation } from '../operation.js';
-import { Nullable, single, Timestamp } from '../schemas.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Nullable, single, Timestamp } from '../surfaces/schemas.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
 const Fields = {

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { definedOnly } from '../defined-only.js';
 import { nodeRemovalEvents } from '../event-lists/node-removal.js';
-import { goesFar, listQuery, paginated } from '../lists.js';
-import { assertHoldsAt } from '../node-rights.js';
-import { at, atRoot, errors, operation, somewhere } from '../operation.js';
-import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
-import { conflictAs } from '../version-conflict.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { goesFar, listQuery, paginated } from '../surfaces/lists.js';
+import { assertHoldsAt } from '../surfaces/node-rights.js';
+import { at, atRoot, errors, operation, somewhere } from '../surfaces/operation.js';
+import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../surfaces/schemas.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 import { placeFilters } from './node-views.js';
 import {
   common,

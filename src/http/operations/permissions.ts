@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Permission } from '../../../entities/permission.js';
-import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
 import {
   Body,
   ById,
@@ -16,9 +16,9 @@ import {
   Resource,
   single,
   Timestamp,
-} from '../schemas.js';
-import { worded } from '../validation-words.js';
-import { conflictAs } from '../version-conflict.js';
+} from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 
 /** `resource.action`; the resource may contain a colon, as in `billing:invoice.read`. */
 export const PermissionKey = Type.String({

@@ -3,7 +3,7 @@ import type { StandingProcess } from '../../domain/processes/account-processes.j
 import { verbs } from '../../domain/processes/kind.js';
 import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
-import { Growing, Id, Nullable, OneOf, Resource } from '../schemas.js';
+import { Growing, Id, Nullable, OneOf, Resource } from '../surfaces/schemas.js';
 
 /** What presenters of resources with a process need. */
 export type Presenting = Pick<Services, 'accountProcesses'>;

@@ -1,14 +1,14 @@
 import { type Static, Type } from 'typebox';
-import type { AssignmentResult, WantedAssignment } from '../../domain/access/assigning.js';
-import type { NamedAssignment } from '../../domain/access/assignment-lists.js';
+import type { AssignmentResult, WantedAssignment } from '../../domain/access/assignments/assigning.js';
+import type { NamedAssignment } from '../../domain/access/assignments/lists.js';
 import type { Caller } from '../../domain/caller.js';
 import { DomainError } from '../../domain/errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { itemError, itemsOf } from '../bulk-items.js';
-import { listQuery, paginated } from '../lists.js';
-import { Answer, errors, operation, somewhere } from '../operation.js';
-import { Body, ById, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import { itemError, itemsOf } from '../surfaces/bulk-items.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { Answer, errors, operation, somewhere } from '../surfaces/operation.js';
+import { Body, ById, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 const AssignmentView = Resource('RoleAssignment', {
   assignment_id: Id,

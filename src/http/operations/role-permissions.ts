@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { Permission } from '../../../entities/permission.js';
 import type { Role } from '../../../entities/role.js';
-import { errors, operation } from '../operation.js';
-import { Body, ById, Id, Resource, single } from '../schemas.js';
-import { conflictAs } from '../version-conflict.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, ById, Id, Resource, single } from '../surfaces/schemas.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 import { PermissionView, presentPermission } from './permissions.js';
 import { managed, PermissionKeys, viewed } from './roles.js';
 

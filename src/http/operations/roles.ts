@@ -1,13 +1,25 @@
 import { Type } from 'typebox';
-import type { CountedRole } from '../../domain/access/role-lists.js';
+import type { CountedRole } from '../../domain/access/roles/lists.js';
 import type { Caller } from '../../domain/caller.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { definedOnly } from '../defined-only.js';
-import { always, listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, ById, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { conflictAs } from '../version-conflict.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { always, listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import {
+  Body,
+  ById,
+  Description,
+  Id,
+  listOf,
+  Name,
+  Nullable,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+} from '../surfaces/schemas.js';
+import { conflictAs } from '../surfaces/version-conflict.js';
 import { PermissionKey } from './permissions.js';
 
 export const PermissionKeys = Type.Array(PermissionKey, { maxItems: 1000, uniqueItems: true });

@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../domain/errors.js';
 import type { ConnectionAt } from '../../domain/sso-connections/find.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import type { Authorization } from '../operation.js';
-import { Id } from '../schemas.js';
+import type { Authorization } from '../surfaces/operation.js';
+import { Id } from '../surfaces/schemas.js';
 import { managed, common as ofOrganizations, viewing } from './organization-views.js';
 
 /** The owner of the connections that an operation is about: all have the same operations, each declared once. */

@@ -9,9 +9,9 @@ import {
   mappedFields,
   signatureAlgorithms,
 } from '../../domain/sso-connections/settings.js';
-import { definedOnly } from '../defined-only.js';
-import { Body, Id, line, Name, Nullable, OneOf, Resource, Timestamp, Url } from '../schemas.js';
-import { worded } from '../validation-words.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { Body, Id, line, Name, Nullable, OneOf, Resource, Timestamp, Url } from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
 
 const Optional = Type.Optional;
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { errors, operation } from '../operation.js';
-import { Id, single } from '../schemas.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, single } from '../surfaces/schemas.js';
 import { type ConnectionsOf, ofOne } from './sso-connection-scopes.js';
 import { NewTestView, presentNewTest, presentTest, TestView } from './sso-test-views.js';
 

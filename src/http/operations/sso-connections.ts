@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connection.js';
 import { metadataBytes } from '../../domain/sso-connections/metadata.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, type Operation, operation } from '../operation.js';
-import { Body, Id, listOf, OneOf, single, Url } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, type Operation, operation } from '../surfaces/operation.js';
+import { Body, Id, listOf, OneOf, single, Url } from '../surfaces/schemas.js';
 import { ofOne as ofOneOrganization } from './organization-views.js';
 import { type ConnectionsOf, ofAccount, ofEnvironment, ofOne, ofOrganization } from './sso-connection-scopes.js';
 import {

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../entities/sso-domain.js';
 import { standingOfDomain } from '../../domain/processes/kind-sso-domain.js';
 import { recordOf } from '../../domain/sso-domains/challenge.js';
-import { listQuery } from '../lists.js';
-import { Body, Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
+import { listQuery } from '../surfaces/lists.js';
+import { Body, Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const SsoDomainView = Resource('SsoDomain', {

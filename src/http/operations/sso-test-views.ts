@@ -3,7 +3,7 @@ import { ssoRefusals } from '../../domain/sso-protocols/assertion.js';
 import { personRefusals } from '../../domain/sso-sign-in/recognition.js';
 import { type SsoTestReport, ssoTestEffects, ssoTestStatuses } from '../../domain/sso-sign-in/test-report.js';
 import type { NewSsoTest } from '../../domain/sso-sign-in/tests.js';
-import { Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
+import { Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 
 export const NewTestView = Resource('StartedSsoTest', {
   test_id: Id,

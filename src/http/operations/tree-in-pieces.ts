@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
 import type { NodeInSight } from '../../domain/hierarchy/tree.js';
-import { inBytes } from '../proofs.js';
-import { buildSerializer } from '../serialization.js';
+import { buildSerializer } from '../server/serialization.js';
+import { inBytes } from '../surfaces/proofs.js';
 import { presentSeen, SeenNode } from './node-views.js';
 
 /** Characters of a piece, one or two milliseconds of work, so that a large tree does not delay other requests. */

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
-import { always, listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { ById, listOf, OneOf, single } from '../schemas.js';
+import { always, listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { ById, listOf, OneOf, single } from '../surfaces/schemas.js';
 import { ByDelivery, exists, type WebhooksOf } from './webhook-scopes.js';
 import { DeliveryDetailView, DeliveryView, presentDelivery, presentDetail } from './webhook-views.js';
 

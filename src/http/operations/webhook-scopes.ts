@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import type { Authorization } from '../operation.js';
-import { Id } from '../schemas.js';
+import type { Authorization } from '../surfaces/operation.js';
+import { Id } from '../surfaces/schemas.js';
 
 /** The owner of the webhooks that an operation is about: both scopes have the same operations, each declared once. */
 export interface WebhooksOf {

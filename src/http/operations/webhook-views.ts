@@ -4,7 +4,7 @@ import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import { standingOfDelivery } from '../../domain/processes/kind-webhook.js';
 import type { WholeDelivery } from '../../domain/webhooks/delivery-log.js';
 import type { ShownAttempt, ShownDelivery } from '../../domain/webhooks/delivery-rows.js';
-import { Growing, Id, Nullable, OneOf, Resource, Timestamp, Url } from '../schemas.js';
+import { Growing, Id, Nullable, OneOf, Resource, Timestamp, Url } from '../surfaces/schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const WebhookUrl = Type.String({

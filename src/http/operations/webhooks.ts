@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { eventCatalogue } from '../../domain/events/catalogue.js';
 import { eventTypesOf } from '../../domain/webhooks/rules.js';
-import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, type Operation, operation } from '../operation.js';
-import { Body, ById, Description, listOf, single } from '../schemas.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, type Operation, operation } from '../surfaces/operation.js';
+import { Body, ById, Description, listOf, single } from '../surfaces/schemas.js';
 import { getWebhookDelivery, listWebhookDeliveries, retryWebhookDelivery, testWebhook } from './webhook-deliveries.js';
 import { exists, ofAccount, ofEnvironment, type WebhooksOf } from './webhook-scopes.js';
 import {

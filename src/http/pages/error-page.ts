@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import { isAuthorizeParameter } from '../../domain/oidc/authorize-request.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { readParameters } from '../../domain/oidc/parameters.js';
+import { isAuthorizeParameter } from '../../domain/oidc/requests/authorize-request.js';
+import { readParameters } from '../../domain/oidc/requests/parameters.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
 import { httpStatusOf, refusalOf } from '../errors.js';
-import { tellWhen } from '../limit-headers.js';
 import { oauthStatusOf } from '../oauth/oauth-error.js';
+import { tellWhen } from '../surfaces/limit-headers.js';
 import { type Looks, sendPage } from './send-page.js';
 import { wantsJson } from './wants-json.js';
 

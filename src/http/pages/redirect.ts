@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import { withParameters } from '../../domain/oidc/clients/redirect-uris.js';
 import { wantsJson } from './wants-json.js';
 
 /** Redirects the browser; a script gets the target. With 303, since the answer to a form is fetched with GET. */

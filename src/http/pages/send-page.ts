@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Client } from '../../domain/oidc/clients.js';
+import type { Client } from '../../domain/oidc/clients/clients.js';
 import { chooseLocale, type Locale } from './locale.js';
 import type { Pages } from './pages.js';
 import { type Branding, type PageScript, renderPage } from './render.js';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
 import { type Reach, reachOf } from '../../domain/capabilities/reach.js';
 import { covers, type Place } from '../../domain/capabilities/role-limits.js';
-import { OneOf } from '../schemas.js';
+import { OneOf } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 /** What an administrator may do with a part of the Account that the answer shows (contract §6). */

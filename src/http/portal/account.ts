@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Account } from '../../../entities/account.js';
-import { definedOnly } from '../defined-only.js';
-import { errors, operation } from '../operation.js';
-import { Body, Id, Name, Resource, Slug, single, Timestamp } from '../schemas.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, Name, Resource, Slug, single, Timestamp } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 const AccountView = Resource('Account', {

@@ -3,10 +3,10 @@ import type { ShownInvite } from '../../domain/administrator-invites/administrat
 import { notAcceptedInTime } from '../../domain/invites/times.js';
 import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import type { Services } from '../../services.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
 import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
 import {
   Body,
   ById,
@@ -20,7 +20,7 @@ import {
   Resource,
   single,
   Timestamp,
-} from '../schemas.js';
+} from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 

@@ -1,10 +1,22 @@
 import { Type } from 'typebox';
 import type { ShownRole } from '../../domain/accounts/roles.js';
 import { capabilities } from '../../domain/capabilities/administrator-roles.js';
-import { definedOnly } from '../defined-only.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, ById, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import {
+  Body,
+  ById,
+  Description,
+  Id,
+  listOf,
+  Name,
+  Nullable,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+} from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 const ordered = { description: 'A set: returned in an order of its own, not in that in which it was sent.' };

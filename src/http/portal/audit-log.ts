@@ -13,10 +13,10 @@ import {
   filtersOf,
   presentDetail,
   presentRow,
-} from '../audit-rows.js';
-import { always, paginated } from '../lists.js';
-import { Answer, errors, operation } from '../operation.js';
-import { Id, listOf } from '../schemas.js';
+} from '../operations/audit-rows.js';
+import { always, paginated } from '../surfaces/lists.js';
+import { Answer, errors, operation } from '../surfaces/operation.js';
+import { Id, listOf } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 const common = { tag: 'Audit log', level: 'account', capability: 'audit.view', inPart: true } as const;

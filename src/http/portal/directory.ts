@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { DirectoryEntry } from '../../domain/identities/directory.js';
 import { identityRemovalEvents } from '../event-lists/identity-removal.js';
-import { always, listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
-import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { always, listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;
 

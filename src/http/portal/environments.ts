@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import type { Environment } from '../../../entities/environment.js';
 import type { Reach } from '../../domain/capabilities/reach.js';
-import { definedOnly } from '../defined-only.js';
 import { limitEvents } from '../event-lists/node-removal.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, Resource, Slug, single, Timestamp } from '../schemas.js';
+import { definedOnly } from '../surfaces/defined-only.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, Resource, Slug, single, Timestamp } from '../surfaces/schemas.js';
 import { AccessFields, accessFieldsOf, viewedBy } from './access.js';
 
 const EnvironmentTypes = OneOf(['development', 'production']);

@@ -1,8 +1,6 @@
 import { Type } from 'typebox';
 import type { AccountScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { always, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
 import {
   IdentityInvitesQuery,
   IdentityInvitesSummaryView,
@@ -13,7 +11,9 @@ import {
   resendingInvite,
   revokingInvite,
 } from '../operations/identity-invite-views.js';
-import { Body, Email, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../schemas.js';
+import { always, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Email, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../surfaces/schemas.js';
 
 const common = { tag: 'Identity invites', level: 'account', capability: 'identities.view' } as const;
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { anyMember, errors, operation } from '../operation.js';
-import { Body, Id, NamedView, Nullable, Resource, Slug, single, UserView } from '../schemas.js';
+import { anyMember, errors, operation } from '../surfaces/operation.js';
+import { Body, Id, NamedView, Nullable, Resource, Slug, single, UserView } from '../surfaces/schemas.js';
 import { viewedBy } from './access.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits } from './role-limits.js';

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Member } from '../../domain/accounts/members.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, ById, Id, listOf, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, ById, Id, listOf, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 

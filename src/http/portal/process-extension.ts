@@ -3,7 +3,7 @@ import { invalidField } from '../../domain/errors.js';
 import { lacksCapability } from '../../domain/forbidden.js';
 import type { Extension } from '../../domain/processes/extend.js';
 import { parseDuration } from '../../platform/duration.js';
-import { instantOf } from '../schemas.js';
+import { instantOf } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 /** Returns the wanted extension; the body must have exactly one of the two fields. */

@@ -5,10 +5,10 @@ import { states } from '../../domain/processes/kinds.js';
 import { durationPattern, parseDuration } from '../../platform/duration.js';
 import type { AccountScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { always, listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, Growing, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { worded } from '../validation-words.js';
+import { always, listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Growing, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
 import { extenderOf, extensionOf } from './process-extension.js';
 
 const Duration = (description: string) =>

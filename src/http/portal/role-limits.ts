@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Id, Nullable } from '../schemas.js';
+import { Id, Nullable } from '../surfaces/schemas.js';
 
 const Ids = Type.Array(Id, {
   maxItems: 1000,

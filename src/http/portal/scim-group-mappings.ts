@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { roleEvents } from '../event-lists/scim.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, ById, Id, listOf, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, ById, Id, listOf, Name, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 const common = { tag: 'SCIM', level: 'account' } as const;
 

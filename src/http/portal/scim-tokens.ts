@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { ScimToken } from '../../../entities/scim-token.js';
-import { listQuery, paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
-import { Body, Id, instantOf, listOf, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import { listQuery, paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, instantOf, listOf, Name, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 const common = { tag: 'SCIM', level: 'account' } as const;
 

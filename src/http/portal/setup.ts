@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { errors, operation } from '../operation.js';
 import { PermissionKeys } from '../operations/roles.js';
-import { Body, Id, single } from '../schemas.js';
-import { worded } from '../validation-words.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Body, Id, single } from '../surfaces/schemas.js';
+import { worded } from '../surfaces/validation-words.js';
 
 const segment = '[a-z0-9][a-z0-9_-]*';
 const Resource = Body(

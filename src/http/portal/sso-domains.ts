@@ -1,8 +1,6 @@
 import { Type } from 'typebox';
 import type { Claimant } from '../../domain/sso-domains/domains.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { paginated } from '../lists.js';
-import { errors, operation } from '../operation.js';
 import {
   claimRefusals,
   Domain,
@@ -14,7 +12,9 @@ import {
   SsoDomainView,
   whatVerifyDoes,
 } from '../operations/sso-domain-views.js';
-import { listOf, single } from '../schemas.js';
+import { paginated } from '../surfaces/lists.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { listOf, single } from '../surfaces/schemas.js';
 
 const common = { tag: 'SSO domains', level: 'account' } as const;
 const one = { ...common, params: Type.Object({ domain: Domain }) } as const;

@@ -1,5 +1,5 @@
-import { errors, operation } from '../operation.js';
-import { Id, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { errors, operation } from '../surfaces/operation.js';
+import { Id, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 export const getSubscription = operation({
   id: 'getSubscription',

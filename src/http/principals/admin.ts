@@ -3,9 +3,9 @@ import type { AdminCaller } from '../../domain/caller.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { AdminSubject, AdminTokens } from '../../domain/users/admin-tokens.js';
 import type { PortalAccess, PortalAccesses, PortalPath } from '../../domain/users/portal-access.js';
-import type { Level } from '../operation.js';
-import type { RateLimits } from '../rate-limits.js';
-import type { Authorized, Refused } from '../surface.js';
+import type { Level } from '../surfaces/operation.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
+import type { Authorized, Refused } from '../surfaces/surface.js';
 import { credentialsOf } from './credentials.js';
 import { refusing } from './refusing.js';
 

@@ -1,6 +1,6 @@
 import type { ApiKeys } from '../../domain/api-keys/authenticate.js';
 import { environmentScopeOf } from '../../platform/scope.js';
-import type { Authorized } from '../surface.js';
+import type { Authorized } from '../surfaces/surface.js';
 
 /** Authenticates an API key as the caller of the Public API; null if it is wrong, inactive or expired. */
 export async function proveApiKey(apiKeys: ApiKeys, key: string): Promise<Authorized | null> {

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import { environmentScopeOf } from '../../platform/scope.js';
-import type { Authorized } from '../surface.js';
+import type { Authorized } from '../surfaces/surface.js';
 
 /** What the provider knows about a presented access token; see `domain/oidc`. */
 export interface IdentityTokens {

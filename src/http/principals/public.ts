@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeys } from '../../domain/api-keys/authenticate.js';
-import type { RateLimits } from '../rate-limits.js';
-import type { Authorized } from '../surface.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
+import type { Authorized } from '../surfaces/surface.js';
 import { proveApiKey } from './api-key.js';
 import { credentialsOf } from './credentials.js';
 import { type IdentityTokens, proveIdentityToken } from './identity.js';

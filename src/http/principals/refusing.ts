@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type ErrorDetail } from '../../domain/errors.js';
-import type { RateLimits } from '../rate-limits.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
 import { type Credentials, credentialsOf } from './credentials.js';
 
 /**

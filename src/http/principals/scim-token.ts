@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuthenticatedDirectory, ScimAuthentication } from '../../domain/scim/authenticate.js';
 import { currentContext } from '../../platform/context.js';
-import type { RateLimits } from '../rate-limits.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
 import { credentialsOf } from './credentials.js';
 import { refusing } from './refusing.js';
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js';
 import { httpStatusOf, logOutage, refusalOf } from '../errors.js';
-import { tellWhen } from '../limit-headers.js';
+import { tellWhen } from '../surfaces/limit-headers.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';
 const errorSchema = 'urn:ietf:params:scim:api:messages:2.0:Error';

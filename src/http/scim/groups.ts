@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { groupVersion, presentGroup } from '../../domain/scim/group-resource.js';
-import type { GroupWithMembers } from '../../domain/scim/groups.js';
+import type { GroupWithMembers } from '../../domain/scim/groups/groups.js';
+import { groupVersion, presentGroup } from '../../domain/scim/groups/resource.js';
 import { groupKind } from '../../domain/scim/kinds.js';
 import { readPatch } from '../../domain/scim/patch.js';
 import { type Projection, projected } from '../../domain/scim/projection.js';

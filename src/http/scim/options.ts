@@ -1,5 +1,5 @@
 import type { Scim } from '../../domain/scim/scim.js';
-import type { RateLimits } from '../rate-limits.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
 
 export interface ScimOptions extends Scim {
   limits: Pick<RateLimits, 'general'>;

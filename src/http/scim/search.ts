@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { targetOf } from '../../domain/scim/attribute-path.js';
-import type { Filter } from '../../domain/scim/filter-syntax.js';
-import { presentGroup } from '../../domain/scim/group-resource.js';
+import { targetOf } from '../../domain/scim/filters/attribute-path.js';
+import type { Filter } from '../../domain/scim/filters/syntax.js';
+import { presentGroup } from '../../domain/scim/groups/resource.js';
 import { groupKind, userKind } from '../../domain/scim/kinds.js';
 import type { Found, ListRequest } from '../../domain/scim/lists.js';
 import { type Projection, projected } from '../../domain/scim/projection.js';
 import type { Resource, ResourceKind } from '../../domain/scim/schema.js';
-import { presentUser } from '../../domain/scim/user-resource.js';
+import { presentUser } from '../../domain/scim/users/resource.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
 import { groupsOnPage } from './groups.js';

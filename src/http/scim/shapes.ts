@@ -1,11 +1,11 @@
 import { isObject } from '../../domain/is-object.js';
-import { parseFilter } from '../../domain/scim/filter-syntax.js';
+import { parseFilter } from '../../domain/scim/filters/syntax.js';
 import type { ListRequest } from '../../domain/scim/lists.js';
 import { assertProjection, type Projection } from '../../domain/scim/projection.js';
 import { ScimRefused } from '../../domain/scim/refusal.js';
 import type { Resource } from '../../domain/scim/schema.js';
-import type { IsExpected } from '../../domain/scim/users.js';
-import { integerForm } from '../validation.js';
+import type { IsExpected } from '../../domain/scim/users/users.js';
+import { integerForm } from '../surfaces/validation.js';
 
 export const mostResults = 200;
 const usual = 100;

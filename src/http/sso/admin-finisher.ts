@@ -2,7 +2,7 @@ import type { AdministratorSso } from '../../domain/sso-sign-in/administrators.j
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { AdminCookies } from '../admin-auth/cookies.js';
 import type { AdminLanding } from '../admin-auth/sso-landing.js';
-import { browserOf } from '../browser-of.js';
+import { browserOf } from '../browsers/browser-of.js';
 import { redirect } from '../pages/redirect.js';
 import { isBegunHere, withoutMark } from './begun-here.js';
 import { sendSsoLost, sendSsoRefused } from './failed-page.js';

@@ -4,7 +4,7 @@ import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { BackchannelLogout } from '../../domain/sso-sign-in/backchannel-logout.js';
 import { isUuid } from '../../platform/uuid.js';
-import { readForms } from '../form-bodies.js';
+import { readForms } from '../browsers/form-bodies.js';
 import { handleOAuthErrors, noStore } from '../oauth/oauth-error.js';
 import { textOf } from './parameters.js';
 

@@ -1,5 +1,5 @@
-import { accountUrl } from '../../domain/oidc/account-request.js';
-import { readParameters } from '../../domain/oidc/parameters.js';
+import { accountUrl } from '../../domain/oidc/requests/account-request.js';
+import { readParameters } from '../../domain/oidc/requests/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
 import type { Arrival } from '../../domain/sso-sign-in/end-users.js';
 import type { ProviderDemands } from '../../domain/sso-sign-in/recency.js';

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Clients } from '../../domain/oidc/clients.js';
+import type { Clients } from '../../domain/oidc/clients/clients.js';
 import type { ProviderSignOut, SignOutStep } from '../../domain/sso-sign-in/provider-sign-out.js';
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { isUuid } from '../../platform/uuid.js';
+import { secretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import { secretCookie } from '../secret-cookie.js';
 import { textOf } from './parameters.js';
 
 type To = Extract<SignOutStep, { url: string }>;

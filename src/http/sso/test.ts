@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../domain/oidc/requests/parameters.js';
 import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
 import type { Clock } from '../../platform/clock.js';
-import { readForms } from '../form-bodies.js';
-import { assertOwnOrigin } from '../origin.js';
+import { readForms } from '../browsers/form-bodies.js';
+import { assertOwnOrigin } from '../browsers/origin.js';
+import { secretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import { secretCookie } from '../secret-cookie.js';
 import { sendTestDone, sendTestVoid } from './test-page.js';
 
 const action = '/sso/test';

@@ -6,7 +6,7 @@ import { createEnvironments } from '../../../src/domain/environments/environment
 import { createErasures, erasureInput } from '../../../src/domain/erasures/erasures.js';
 import { createIdentityInvites } from '../../../src/domain/identity-invites/identity-invites.js';
 import { createMailingInvite } from '../../../src/domain/invites/mails-to-address.js';
-import { createMfaGraces } from '../../../src/domain/mfa/grace.js';
+import { createMfaGraces } from '../../../src/domain/mfa/grace/grace.js';
 import { days, hours, seconds } from '../../../src/platform/clock.js';
 import {
   environmentRemovalId,

@@ -3,7 +3,7 @@ import type { EnvironmentSettings } from '../../../entities/environment-settings
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
 import { digitsOf } from '../../../src/domain/logins/emailed-codes.js';
 import { createLogins, type Logins } from '../../../src/domain/logins/logins.js';
-import { createMfaGraces } from '../../../src/domain/mfa/grace.js';
+import { createMfaGraces } from '../../../src/domain/mfa/grace/grace.js';
 import { createPasswords } from '../../../src/domain/passwords/passwords.js';
 import { aal1, aal2, firstFactor } from '../../../src/domain/sessions/first-factor.js';
 import type { OwnProofOf } from '../../../src/domain/sessions/own-proof.js';

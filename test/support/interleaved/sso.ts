@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { counterTotal } from '../../../src/domain/counters.js';
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
+import { counterTotal } from '../../../src/domain/lists/counters.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { sealing } from '../administrators.js';
 import { here, outcomeOf } from '../answers.js';

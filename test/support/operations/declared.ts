@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { authzenOperations } from '../../../src/http/authzen/index.js';
-import { environmentOperations } from '../../../src/http/environment-operations.js';
-import type { Operation } from '../../../src/http/operation.js';
 import { portalOperations } from '../../../src/http/portal-api.js';
+import { environmentOperations } from '../../../src/http/surfaces/environment-operations.js';
+import type { Operation } from '../../../src/http/surfaces/operation.js';
 import { withoutReferences } from '../document-schemas.js';
 
 /** An operation as the API offers it: what tests of all operations work from. */

@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { writeCursor } from '../../../src/domain/cursors.js';
+import { writeCursor } from '../../../src/domain/lists/cursors.js';
 
 /** Walks through a list by the `Link` from each page to the next, and reports what is wrong with it. */
 

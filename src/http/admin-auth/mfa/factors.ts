@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { errors } from '../../operation.js';
-import { Body, ById, Label, single } from '../../schemas.js';
+import { errors } from '../../surfaces/operation.js';
+import { Body, ById, Label, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf, userOf } from '../signed-in.js';

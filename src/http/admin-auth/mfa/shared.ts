@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { AddedUserFactor, UserFactorSummary } from '../../../domain/admin-mfa/factors.js';
-import { factorFields, presentFactor as presentFields, RecoveryCodes } from '../../mfa-schemas.js';
-import { errors } from '../../operation.js';
-import { Nullable, Resource, single } from '../../schemas.js';
+import { factorFields, presentFactor as presentFields, RecoveryCodes } from '../../mfa/schemas.js';
+import { errors } from '../../surfaces/operation.js';
+import { Nullable, Resource, single } from '../../surfaces/schemas.js';
 
 export const FactorView = Resource('AdministratorFactor', {
   ...factorFields(['totp', 'webauthn']),

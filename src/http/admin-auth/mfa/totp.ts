@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
-import { Body, single } from '../../schemas.js';
+import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa/schemas.js';
+import { Body, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { mfaLimit } from '../../mfa-limits.js';
-import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
-import { Body, single } from '../../schemas.js';
+import { mfaLimit } from '../../mfa/limits.js';
+import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa/schemas.js';
+import { Body, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';

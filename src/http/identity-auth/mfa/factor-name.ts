@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { presentFactor } from '../../mfa-schemas.js';
-import { errors } from '../../operation.js';
-import { Body, Id, Label, single } from '../../schemas.js';
+import { presentFactor } from '../../mfa/schemas.js';
+import { errors } from '../../surfaces/operation.js';
+import { Body, Id, Label, single } from '../../surfaces/schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { FactorView } from './factor-view.js';

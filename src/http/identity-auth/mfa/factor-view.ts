@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { factorFields, presentFactor, RecoveryCodes, type ShownFactor } from '../../mfa-schemas.js';
-import { errors } from '../../operation.js';
-import { Nullable, Resource, single } from '../../schemas.js';
+import { factorFields, presentFactor, RecoveryCodes, type ShownFactor } from '../../mfa/schemas.js';
+import { errors } from '../../surfaces/operation.js';
+import { Nullable, Resource, single } from '../../surfaces/schemas.js';
 
 const kinds = ['totp', 'webauthn', 'email_otp'] as const;
 export const FactorView = Resource('Factor', factorFields([...kinds]));

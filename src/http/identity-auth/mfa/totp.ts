@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { enrollmentEvents } from '../../event-lists/sign-in.js';
-import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
-import { Body, single } from '../../schemas.js';
+import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa/schemas.js';
+import { Body, single } from '../../surfaces/schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';

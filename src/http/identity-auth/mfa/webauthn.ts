@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { enrollmentEvents } from '../../event-lists/sign-in.js';
-import { mfaLimit } from '../../mfa-limits.js';
-import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
-import { Body, single } from '../../schemas.js';
+import { mfaLimit } from '../../mfa/limits.js';
+import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa/schemas.js';
+import { Body, single } from '../../surfaces/schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';

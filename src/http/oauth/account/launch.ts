@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { accountUrl } from '../../../domain/oidc/account-request.js';
-import { initiateLoginUrl } from '../../../domain/oidc/initiate-login.js';
+import { initiateLoginUrl } from '../../../domain/oidc/clients/initiate-login.js';
+import { accountUrl } from '../../../domain/oidc/requests/account-request.js';
 import { redirect } from '../../pages/redirect.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';

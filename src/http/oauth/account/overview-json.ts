@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { factorKinds } from '../../../../entities/environment-settings.js';
 import { scopes } from '../../../domain/oidc/scopes.js';
 import type { AccountPages } from '../../pages/account-pages.js';
-import { Id, Nullable, OneOf, Timestamp } from '../../schemas.js';
+import { Id, Nullable, OneOf, Timestamp } from '../../surfaces/schemas.js';
 
 const browser = {
   id: Id,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { fullNameOf } from '../../../domain/full-name.js';
-import { destinationOf, siteOf } from '../../../domain/oidc/redirect-uris.js';
+import { destinationOf, siteOf } from '../../../domain/oidc/clients/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
 import { mostListed } from '../../../domain/own-account.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';

@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { RecoveryCodes } from '../../mfa-schemas.js';
+import { RecoveryCodes } from '../../mfa/schemas.js';
 import { Overview } from '../account/overview-json.js';
 import { PageRefusal, RedirectTo, ScriptRefusal, Shared } from './json.js';
 import { type Answer, type Answers, type Documentation, InJson, Page, page, signedIn, text } from './page.js';

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { discoveryDocument } from '../../../domain/oidc/discovery.js';
-import { OneOf } from '../../schemas.js';
+import { OneOf } from '../../surfaces/schemas.js';
 import { Shared } from './json.js';
 import type { Documentation } from './page.js';
 

@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { claimedAtMost, claimedBytesAtMost } from '../../../domain/organizations/claim.js';
-import { OneOf } from '../../schemas.js';
+import { OneOf } from '../../surfaces/schemas.js';
 import { accountDocumentation } from './account.js';
 import { discoveryDocumentation } from './discovery.js';
 import { OAuthError } from './json.js';

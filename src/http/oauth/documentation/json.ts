@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { factorKinds } from '../../../../entities/environment-settings.js';
-import { Id, Nullable, OneOf, Timestamp } from '../../schemas.js';
+import { Id, Nullable, OneOf, Timestamp } from '../../surfaces/schemas.js';
 import { methodNames } from '../barred-page.js';
 
 /** An object schema that is a component of the document, since several operations return it. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Nullable, Timestamp } from '../../schemas.js';
+import { Nullable, Timestamp } from '../../surfaces/schemas.js';
 import { ConsentRequired, goesOn, PageRefusal, Shared, SignInBarred, SignInRequired } from './json.js';
 import { type Documentation, InJson, Page, page, signedIn, text } from './page.js';
 

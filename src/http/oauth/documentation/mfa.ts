@@ -1,5 +1,5 @@
 import { type TProperties, Type } from 'typebox';
-import { RecoveryCodes } from '../../mfa-schemas.js';
+import { RecoveryCodes } from '../../mfa/schemas.js';
 import {
   CodesShown,
   EmailCodeBegun,

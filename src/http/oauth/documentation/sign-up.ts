@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Nullable, OneOf } from '../../schemas.js';
+import { Nullable, OneOf } from '../../surfaces/schemas.js';
 import { CheckYourEmail, PageRefusal, SignInBarred, SignInRequired } from './json.js';
 import { authorizeParameters } from './login.js';
 import { type Documentation, InJson, Page, page, text } from './page.js';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ssoTestEffects, ssoTestStatuses } from '../../../domain/sso-sign-in/test-report.js';
 import { LoginOutcome } from '../../admin-auth/outcomes.js';
-import { Nullable, OneOf, single } from '../../schemas.js';
+import { Nullable, OneOf, single } from '../../surfaces/schemas.js';
 import { goesOn, OAuthError, PageRefusal, RedirectTo, Shared, SignInBarred, SignInRequired } from './json.js';
 import { authorizeParameters } from './login.js';
 import { type Documentation, InJson, Page, page, text } from './page.js';

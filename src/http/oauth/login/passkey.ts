@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
-import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/requests/parameters.js';
 import { aal2, firstFactor } from '../../../domain/sessions/first-factor.js';
 import { environmentScopeOf } from '../../../platform/scope.js';
-import { assertOwnOrigin } from '../../origin.js';
+import { assertOwnOrigin } from '../../browsers/origin.js';
 import { unlessGone } from '../hosted-login.js';
 import type { HostedOptions } from '../options.js';
 import { throttled } from '../throttles.js';

@@ -3,9 +3,9 @@ import { pendingSignInLife } from '../../../domain/logins/pending-sign-ins.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
 import { after } from '../../../platform/clock.js';
 import { newSecret } from '../../../platform/crypto/one-time-secret.js';
-import { isNoBrowser } from '../../origin.js';
+import { isNoBrowser } from '../../browsers/origin.js';
+import { secretCookie } from '../../browsers/secret-cookie.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { secretCookie } from '../../secret-cookie.js';
 
 /** The holder of what a script outside of browsers enrolled: nobody can be led to its JSON; it may keep no cookies. */
 const script = 'script';

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { parseAccountRequest } from '../../../domain/oidc/account-request.js';
-import { parseAuthorizeRequest } from '../../../domain/oidc/authorize-request.js';
-import type { Client } from '../../../domain/oidc/clients.js';
+import type { Client } from '../../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
-import type { ReadParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
+import { parseAccountRequest } from '../../../domain/oidc/requests/account-request.js';
+import { parseAuthorizeRequest } from '../../../domain/oidc/requests/authorize-request.js';
+import type { ReadParameters } from '../../../domain/oidc/requests/parameters.js';
 import type { Pages } from '../../pages/pages.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { accountUrl } from '../../../domain/oidc/account-request.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
-import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { accountUrl } from '../../../domain/oidc/requests/account-request.js';
+import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/requests/parameters.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { shownClient } from '../link-pages.js';

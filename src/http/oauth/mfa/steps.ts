@@ -6,9 +6,14 @@ import type { SecondFactor } from '../../../domain/mfa/challenges.js';
 import type { Enrolled } from '../../../domain/mfa/enrollments.js';
 import type { NewFactor } from '../../../domain/mfa/factors.js';
 import type { TrustedBrowser } from '../../../domain/mfa/trusted-devices.js';
-import { onlyOnce, type Parameters, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
-import { assertOwnOrigin } from '../../origin.js';
+import {
+  onlyOnce,
+  type Parameters,
+  type ReadParameters,
+  readParameters,
+} from '../../../domain/oidc/requests/parameters.js';
+import { assertOwnOrigin } from '../../browsers/origin.js';
 import { redirect } from '../../pages/redirect.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { wayOnSignedIn } from '../already-signed-in.js';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
 import { isMailable } from '../../../platform/mail/addresses.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
-import { assertOwnOrigin } from '../../origin.js';
+import { assertOwnOrigin } from '../../browsers/origin.js';
 import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import type { HostedOptions } from '../options.js';

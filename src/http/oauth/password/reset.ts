@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
-import { type FoundLink, wayOn } from '../../../domain/identity-links.js';
-import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
+import { type FoundLink, wayOn } from '../../../domain/one-time/identity-links.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
-import { assertOwnOrigin } from '../../origin.js';
+import { assertOwnOrigin } from '../../browsers/origin.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';

@@ -1,8 +1,8 @@
-import type { Client } from '../../../domain/oidc/clients.js';
+import type { Client } from '../../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
-import type { Parameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
-import type { TokenAnswer } from '../../../domain/oidc/tokens.js';
+import type { Parameters } from '../../../domain/oidc/requests/parameters.js';
+import type { TokenAnswer } from '../../../domain/oidc/tokens/tokens.js';
 
 /** Exchanges an authorization code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export async function redeemCode(

@@ -1,8 +1,8 @@
-import type { Client } from '../../../domain/oidc/clients.js';
+import type { Client } from '../../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
-import type { Parameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
-import type { TokenAnswer } from '../../../domain/oidc/tokens.js';
+import type { Parameters } from '../../../domain/oidc/requests/parameters.js';
+import type { TokenAnswer } from '../../../domain/oidc/tokens/tokens.js';
 
 /** Exchanges a refresh token (RFC 6749 §6, OpenID Connect Core 12): no nonce, and the first sign-in's `auth_time`. */
 export async function refresh({ grants, tokens }: Provider, client: Client, values: Parameters): Promise<TokenAnswer> {

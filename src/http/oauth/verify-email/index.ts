@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type FoundLink, wayOn } from '../../../domain/identity-links.js';
-import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
+import { type FoundLink, wayOn } from '../../../domain/one-time/identity-links.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
-import { assertOwnOrigin } from '../../origin.js';
+import { assertOwnOrigin } from '../../browsers/origin.js';
+import { secretCookie } from '../../browsers/secret-cookie.js';
 import { sendPage } from '../../pages/send-page.js';
 import type { SignUpPages } from '../../pages/sign-up-pages.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { secretCookie } from '../../secret-cookie.js';
 import { isSentTwice, type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { refusalInJson } from '../refusal-in-json.js';

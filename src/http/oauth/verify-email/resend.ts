@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { wayBack } from '../../../domain/identity-links.js';
-import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
-import { assertOwnOrigin } from '../../origin.js';
+import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
+import { wayBack } from '../../../domain/one-time/identity-links.js';
+import { assertOwnOrigin } from '../../browsers/origin.js';
+import { secretCookie } from '../../browsers/secret-cookie.js';
 import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { secretCookie } from '../../secret-cookie.js';
 import { linkPageOptions, linkVisit, shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { throttled } from '../throttles.js';

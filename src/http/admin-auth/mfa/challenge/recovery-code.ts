@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { mfaLimit } from '../../../mfa-limits.js';
-import { Body } from '../../../schemas.js';
+import { mfaLimit } from '../../../mfa/limits.js';
+import { Body } from '../../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
 import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';

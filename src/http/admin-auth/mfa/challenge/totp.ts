@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { mfaLimit } from '../../../mfa-limits.js';
-import { Body } from '../../../schemas.js';
-import { worded } from '../../../validation-words.js';
+import { mfaLimit } from '../../../mfa/limits.js';
+import { Body } from '../../../surfaces/schemas.js';
+import { worded } from '../../../surfaces/validation-words.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
 import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';

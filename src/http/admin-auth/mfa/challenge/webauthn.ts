@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { mfaLimit } from '../../../mfa-limits.js';
-import { Json } from '../../../mfa-schemas.js';
-import { errors } from '../../../operation.js';
-import { Body, single } from '../../../schemas.js';
+import { mfaLimit } from '../../../mfa/limits.js';
+import { Json } from '../../../mfa/schemas.js';
+import { errors } from '../../../surfaces/operation.js';
+import { Body, single } from '../../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
 import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';

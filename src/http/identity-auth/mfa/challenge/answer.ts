@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { SecondFactor } from '../../../../domain/mfa/challenges.js';
-import { browserOf } from '../../../browser-of.js';
-import { allowOrigins } from '../../../cors.js';
-import { errors } from '../../../operation.js';
-import { single } from '../../../schemas.js';
-import { secretCookie } from '../../../secret-cookie.js';
+import { browserOf } from '../../../browsers/browser-of.js';
+import { allowOrigins } from '../../../browsers/cors.js';
+import { secretCookie } from '../../../browsers/secret-cookie.js';
+import { errors } from '../../../surfaces/operation.js';
+import { single } from '../../../surfaces/schemas.js';
 import { LoginResult, presentLogin } from '../../answers.js';
 import type { IdentityAuthOptions } from '../../options.js';
 

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { challengeEvents } from '../../../event-lists/sign-in.js';
-import { mfaLimit } from '../../../mfa-limits.js';
-import { errors } from '../../../operation.js';
+import { mfaLimit } from '../../../mfa/limits.js';
 import { chooseLocale } from '../../../pages/locale.js';
-import { Body, Message } from '../../../schemas.js';
-import { worded } from '../../../validation-words.js';
+import { errors } from '../../../surfaces/operation.js';
+import { Body, Message } from '../../../surfaces/schemas.js';
+import { worded } from '../../../surfaces/validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
 

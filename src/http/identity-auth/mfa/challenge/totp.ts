@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { challengeEvents } from '../../../event-lists/sign-in.js';
-import { mfaLimit } from '../../../mfa-limits.js';
-import { Body } from '../../../schemas.js';
-import { worded } from '../../../validation-words.js';
+import { mfaLimit } from '../../../mfa/limits.js';
+import { Body } from '../../../surfaces/schemas.js';
+import { worded } from '../../../surfaces/validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, challengeAnswers } from './answer.js';
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { challengeEvents } from '../../../event-lists/sign-in.js';
-import { mfaLimit } from '../../../mfa-limits.js';
-import { Json } from '../../../mfa-schemas.js';
-import { errors } from '../../../operation.js';
-import { Body, single } from '../../../schemas.js';
+import { mfaLimit } from '../../../mfa/limits.js';
+import { Json } from '../../../mfa/schemas.js';
+import { errors } from '../../../surfaces/operation.js';
+import { Body, single } from '../../../surfaces/schemas.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
 

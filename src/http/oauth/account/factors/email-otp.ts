@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
-import { givingBack } from '../../../../domain/rate-limits.js';
+import { givingBack } from '../../../../domain/limits/rate-limits.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import type { AccountOptions } from '../options.js';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
-import type { TotpEnrollment } from '../../../../domain/mfa/totp.js';
+import type { TotpEnrollment } from '../../../../domain/mfa/codes/totp.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import type { AccountOptions } from '../options.js';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { fullNameOf } from '../../../../domain/full-name.js';
-import { givingBack } from '../../../../domain/rate-limits.js';
+import { givingBack } from '../../../../domain/limits/rate-limits.js';
 import { answerWebauthnInJson, credentialIn } from '../../webauthn-json.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
-import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../../../domain/oidc/requests/parameters.js';
 import { environmentScopeOf } from '../../../../platform/scope.js';
-import { assertOwnOrigin } from '../../../origin.js';
+import { assertOwnOrigin } from '../../../browsers/origin.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import { captchaErrorOf, captchaField } from '../../captcha.js';

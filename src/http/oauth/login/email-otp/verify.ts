@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
-import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { onlyOnce, readParameters } from '../../../../domain/oidc/requests/parameters.js';
 import { firstFactor } from '../../../../domain/sessions/first-factor.js';
 import { environmentScopeOf } from '../../../../platform/scope.js';
-import { assertOwnOrigin } from '../../../origin.js';
+import { assertOwnOrigin } from '../../../browsers/origin.js';
 import { redirect } from '../../../pages/redirect.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import { wayOnSignedIn } from '../../already-signed-in.js';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
-import { givingBack } from '../../../../domain/rate-limits.js';
+import { givingBack } from '../../../../domain/limits/rate-limits.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { TotpEnrollment } from '../../../../domain/mfa/totp.js';
+import type { TotpEnrollment } from '../../../../domain/mfa/codes/totp.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { sendPage } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
-import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
-import { givingBack } from '../../../../domain/rate-limits.js';
-import { assertOwnOrigin } from '../../../origin.js';
+import { givingBack } from '../../../../domain/limits/rate-limits.js';
+import { onlyOnce, readParameters } from '../../../../domain/oidc/requests/parameters.js';
+import { assertOwnOrigin } from '../../../browsers/origin.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
 import type { Visit } from '../../visit.js';

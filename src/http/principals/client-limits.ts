@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Client } from '../../domain/oidc/clients/clients.js';
+import { subscriberOf } from '../../platform/database/subscriber.js';
+import type { RateLimits } from '../surfaces/rate-limits.js';
+
+/**
+ * Authenticates a client, and counts its request. An authenticated client counts as a whole and not by address: one
+ * server asks for all the people who use it. A public client can be named by anybody, so each address counts by itself;
+ * otherwise one could use up everybody's share. A request that authenticates no client counts by its address.
+ * @param onProven gets the client before its request is counted, so that its scripts can read a refusal by the limit
+ * @throws DomainError rate_limit.exceeded; what `proving` throws
+ */
+export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'>>(
+  limits: Pick<RateLimits, 'general'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  proving: Promise<C>,
+  onProven: (client: C) => void = () => {},
+): Promise<C> {
+  const { ip } = request;
+  const client = await proving.catch(async (error) => {
+    await limits.general('anonymous', ip, reply);
+    throw error;
+  });
+  onProven(client);
+  const { clientId, clientType } = client;
+  await limits.general('apiKey', clientType === 'public' ? `${clientId} ${subscriberOf(ip)}` : clientId, reply);
+  return client;
+}

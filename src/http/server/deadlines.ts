@@ -1,0 +1,50 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import { DomainError } from '../../domain/errors.js';
+import { GivenUp } from '../../platform/database/giving-up.js';
+import { LazyAbort } from '../../platform/lazy-abort.js';
+
+/**
+ * Gives a request up when its time is over, or its caller is gone: the context's `givenUp` signals this to everything
+ * that works for it. A late request is answered with 503, and its later result is dropped. Fastify's own
+ * `handlerTimeout` and `request.signal` do not work here: they take a body that was read for a caller who is gone
+ * (fastify/fastify#6725).
+ * @param answerWithinMs the time of a request, without what it asked to wait for (`waitsMs`)
+ */
+export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const givenUp = new LazyAbort();
+    request.context.givenUp = givenUp;
+    const within = answerWithinMs + (request.routeOptions.config?.waitsMs ?? 0);
+    const timer = Number.isFinite(within) ? setTimeout(refuseLate, within, request, reply, givenUp) : undefined;
+    reply.raw.once('close', () => {
+      clearTimeout(timer);
+      if (!reply.raw.writableEnded) givenUp.abort();
+    });
+    done();
+  });
+  app.addHook('onRoute', (route) => {
+    route.handler = leavingGivenUp(route.handler);
+  });
+}
+
+function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: LazyAbort): void {
+  if (reply.sent) return;
+  if (context.outcome) context.outcome.isUnknown = true; // the work goes on
+  givenUp.abort();
+  const cause = new Error('The request had its time');
+  if (reply.raw.headersSent) return void reply.raw.destroy(cause);
+  const { send } = reply;
+  // Otherwise Fastify would log the URL of whatever is sent after that, with codes and names in its query.
+  reply.send = (payload) => (reply.sent ? reply : send.call(reply, payload));
+  reply.send(new DomainError('service.unavailable', { retryAfter: 5, cause }));
+}
+
+/** An answer that cannot be sent any more is no error to report. */
+const leavingGivenUp = (handler: RouteHandlerMethod): RouteHandlerMethod =>
+  function (request, reply) {
+    const answer: unknown = handler.call(this, request, reply);
+    if (!(answer instanceof Promise)) return answer;
+    return answer.catch((error) => {
+      if (!(error instanceof GivenUp)) throw error;
+    });
+  };

@@ -1,0 +1,103 @@
+import { v7 as uuidv7 } from 'uuid';
+import { accountUrl, send } from '../../support/account.js';
+import { hidden, totpCode } from '../../support/mfa.js';
+import { authorizeUrl, locationOf, redirectUri, type TestProvider } from '../../support/oauth.js';
+import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
+import { newOther } from '../../support/other-environment.js';
+import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';
+
+/** A test Environment's identity provider changes nothing for a person who is in production (docs/decisions/0077). */
+
+const baseUrl = 'http://localhost:3000';
+const planned = plannedConnections(baseUrl, 5);
+let world: TestProvider;
+let idp: OpenIdProvider;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
+});
+afterAll(() => stop());
+
+type Settings = Parameters<typeof newSsoPlace>[3];
+
+/** Creates a person of production whom a test Environment's provider names, and a browser that follows redirects. */
+async function named(settings: Settings, { isInProduction = true } = {}) {
+  const { client, environment } = await newSsoPlace(world, idp, { id: planned.ids.pop() ?? uuidv7() }, settings);
+  const email = acmeAddress();
+  const login = email.replace('@acme.example', '');
+  idp.people.set(login, { email, email_verified: true });
+  const production = await newOther(world, environment, { type: 'production' });
+  const { id } = await environment.newIdentity({ email, passwordHash: null, isMember: false });
+  if (isInProduction) await production.join(id);
+  const browser = world.browser();
+  const jar = new Map<string, string>();
+  async function walk(url: string) {
+    let at = await browser.get(url);
+    for (let hops = 0; at.statusCode === 303 && hops < 9; hops++) {
+      const to = String(at.headers.location);
+      if (to.startsWith(redirectUri)) return at;
+      if (to.startsWith(idp.issuer)) at = await browser.get((await signInThere(to, login, jar)).replace(baseUrl, ''));
+      else at = await browser.get(locationOf(at).pathname + locationOf(at).search);
+    }
+    return at;
+  }
+  const signIn = () => walk(authorizeUrl(client, { login_hint: email }));
+  return { id, client, browser, walk, signIn };
+}
+const kindsOf = (id: string) => world.query('select type from mfa_factors where identity_id = $1', [id]);
+
+test('a person who signs in by it sets no password and adds no factor, and the overview says why', async () => {
+  const { id, client, browser, walk, signIn } = await named({ mfaPolicy: 'optional' });
+  expect(String((await signIn()).headers.location)).toContain('code=');
+  const overview = await walk(accountUrl(client));
+  expect(overview.body).toContain('you have a production account too');
+  expect(overview.body).not.toMatch(/href="\/oauth\/account\/(password|factors|recovery)/);
+  for (const page of ['password', 'factors/totp', 'factors/webauthn', 'factors/email-otp']) {
+    const told = await walk(accountUrl(client, {}, `/${page}`));
+    expect([page, told.statusCode, told.body.includes('Nothing was changed')]).toEqual([page, 200, true]);
+  }
+  const sent = await send(browser, overview, 'password', { new_password: 'planted by the provider 1' });
+  expect(locationOf(sent).searchParams.get('done')).toBe('in_production');
+  const asJson = await send(
+    browser,
+    overview,
+    'password',
+    { new_password: 'planted by the provider 1' },
+    { accept: 'application/json' },
+  );
+  expect([asJson.statusCode, asJson.json().error]).toEqual([403, 'identity.in_production']);
+  expect(await world.query('select password_hash from identities where id = $1', [id])).toEqual([
+    { password_hash: null },
+  ]);
+  expect(await kindsOf(id)).toEqual([]);
+});
+
+test('a sign-in that would ask for a factor enrolls none either: it goes on without, as where none is allowed', async () => {
+  const { id, signIn } = await named({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
+  const came = await signIn();
+  expect(String(came.headers.location)).toContain('code=');
+  expect(await kindsOf(id)).toEqual([]);
+});
+
+test('a person with a factor that the Environment does not allow uses it all the same, and adds none', async () => {
+  const { id, signIn } = await named({ mfaPolicy: 'required', mfaAllowedFactors: ['webauthn'], mfaGracePeriodDays: 0 });
+  await world.query(
+    `insert into mfa_factors (id, account_id, identity_id, type, label, enrolled_at)
+     select gen_random_uuid(), account_id, id, 'email_otp', 'Mail', now() from identities where id = $1`,
+    [id],
+  );
+  const asked = await signIn();
+  expect([asked.statusCode, asked.body.includes('<h1>Confirm that it is you</h1>')]).toEqual([200, true]);
+  expect(await kindsOf(id)).toEqual([{ type: 'email_otp' }]);
+});
+
+test('a person who is only in test Environments adds a factor as usual', async () => {
+  const { id, client, browser, walk, signIn } = await named({ mfaPolicy: 'optional' }, { isInProduction: false });
+  await signIn();
+  const page = await walk(accountUrl(client, {}, '/factors/totp'));
+  const secret = (/<dd class="code">([^<]+)</.exec(page.body)?.[1] ?? '').replaceAll(' ', '');
+  const code = totpCode(secret, world.now());
+  const added = await send(browser, page, 'factors/totp', { enrollment: hidden(page, 'enrollment'), code });
+  expect(added.statusCode).toBe(303);
+  expect(await kindsOf(id)).toEqual([{ type: 'totp' }]);
+});
