@@ -2,6 +2,7 @@ import { createActivities } from '../../activities/index.js';
 import * as workflows from '../../workflows/index.js';
 import { accountRuns } from '../support/crash/accounts.js';
 import { domainRuns } from '../support/crash/domains.js';
+import { emailChangeRuns } from '../support/crash/email-changes.js';
 import { dieUnheard, mailRuns } from '../support/crash/mails.js';
 import type { Death } from '../support/crash/plan.js';
 import { registrationRuns } from '../support/crash/registrations.js';
@@ -15,7 +16,15 @@ import { historyText } from '../support/temporal.js';
  * Kills workers after the activities of every workflow, when these have taken effect, and lets other workers take over.
  * Each run has to leave what an undisturbed one leaves: the same rows, each event once and each mail as one message.
  */
-const runs = { ...registrationRuns, ...accountRuns, ...mailRuns, ...scheduledRuns, ...webhookRuns, ...domainRuns };
+const runs = {
+  ...registrationRuns,
+  ...emailChangeRuns,
+  ...accountRuns,
+  ...mailRuns,
+  ...scheduledRuns,
+  ...webhookRuns,
+  ...domainRuns,
+};
 /** What an undisturbed run leaves, in short; the rest is compared. */
 const leaves: Record<keyof typeof runs, object> = {
   'a registration, reminded of and confirmed': { result: 'confirmed', delivered: 2, memberships: 1, accounts: 1 },
@@ -25,6 +34,8 @@ const leaves: Record<keyof typeof runs, object> = {
   'a parked account whose short name was taken': { status: 'FAILED', delivered: 2, row: { status: 'failed' } },
   'a parked account that expires': { result: 'expired', delivered: 1, accounts: 0 },
   'a parked account that an operator cancels': { status: 'CANCELLED', delivered: 1, row: { status: 'cancelled' } },
+  'a new address that nobody confirms': { result: 'expired', delivered: 1, row: { status: 'expired', email: null } },
+  'a new address that an operator cancels': { status: 'CANCELLED', delivered: 1, row: { status: 'cancelled' } },
   'an invite, reminded of and cancelled': { status: 'CANCELLED', delivered: 2, row: { status: 'revoked' } },
   'an invite that expires': { result: 'expired', delivered: 1, row: { status: 'expired' } },
   'an invite of an end user that expires': { result: 'expired', delivered: 1, row: { status: 'expired' } },

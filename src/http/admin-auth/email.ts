@@ -8,7 +8,6 @@ import { chooseLocale } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message, single, Timestamp } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
-import { sameOrigin } from './origin.js';
 import { subjectOf, userOf } from './signed-in.js';
 
 const perUser = { name: 'admin-email-change', points: 5, windowSeconds: 3600 };
@@ -16,7 +15,7 @@ const perMailAddress = { name: 'admin-email-change-address', points: 3, windowSe
 const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 const refusals = ['auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'] as const;
 
-/** The address with which the signed-in user signs in. */
+/** The address with which the signed-in user signs in. Its answer sets a cookie: register it with `sameOrigin`. */
 export const email: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits, baseUrl, now } = options;
   const browserCookie = secretCookie(baseUrl, 'admin_email_change');
@@ -25,7 +24,6 @@ export const email: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, op
     '/email',
     {
       config: { events: ['auth.admin_email_change_requested', 'auth.admin_email_change_withdrawn'] },
-      onRequest: sameOrigin(options),
       // Counted whether or not the address is known: each request sends a mail to it.
       preHandler: [
         limits.exact(perUser, userOf),

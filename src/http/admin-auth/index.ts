@@ -23,7 +23,7 @@ import { recoveryCodes } from './mfa/recovery-codes.js';
 import { totp } from './mfa/totp.js';
 import { webauthn } from './mfa/webauthn.js';
 import type { AdminAuthOptions } from './options.js';
-import { letAdminScriptsCall } from './origin.js';
+import { letAdminScriptsCall, sameOrigin } from './origin.js';
 import { passkey } from './passkey.js';
 import { password } from './password.js';
 import { passwordForgot } from './password-forgot.js';
@@ -59,14 +59,21 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     await registerEach(anonymous, [passkey, selectApplication, refresh, logout, ...challenges], options);
   });
   await registerEach(app, [register, login, inviteInfo, passwordForgot], options);
+  const cookies = createAdminCookies(baseUrl);
+  const keys = {
+    requests: idempotentRequests,
+    // The user and not the token: a retry may come with the next token.
+    credentialOf: (request: FastifyRequest) => `platform_admin/${userOf(request)}`,
+  };
+  // Any session of the user may repeat a request by its key: secrets and codes are only repeated to a session that
+  // could get new ones.
+  const keysOfSecrets = {
+    ...keys,
+    assertMayRepeat: (request: FastifyRequest) => users.mfa.own.assertRecent(subjectOf(request)),
+    mayRepeatCookies: async () => true, // none of these answers starts a session
+  };
   await app.register(async (signedIn) => {
     requireSignIn(signedIn, admins);
-    const cookies = createAdminCookies(baseUrl);
-    const keys = {
-      requests: idempotentRequests,
-      // The user and not the token: a retry may come with the next token.
-      credentialOf: (request: FastifyRequest) => `platform_admin/${userOf(request)}`,
-    };
     await signedIn.register(async (routes) => {
       takeIdempotencyKeys(routes, {
         ...keys,
@@ -82,14 +89,14 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       );
     });
     await signedIn.register(async (secrets) => {
-      // Any session of the user may repeat a request by its key: secrets and codes are only repeated to a session that
-      // could get new ones.
-      takeIdempotencyKeys(secrets, {
-        ...keys,
-        assertMayRepeat: (request) => users.mfa.own.assertRecent(subjectOf(request)),
-        mayRepeatCookies: async () => true, // none of these answers starts a session
-      });
-      await registerEach(secrets, [totp, webauthn, recoveryCodes, email], options);
+      takeIdempotencyKeys(secrets, keysOfSecrets);
+      await registerEach(secrets, [totp, webauthn, recoveryCodes], options);
     });
+  });
+  await app.register(async (settingCookies) => {
+    settingCookies.addHook('onRequest', sameOrigin(options)); // before anything else is checked
+    requireSignIn(settingCookies, admins);
+    takeIdempotencyKeys(settingCookies, keysOfSecrets);
+    await registerEach(settingCookies, [email], options);
   });
 };

@@ -83,7 +83,8 @@ const cancelWaiting: Act = async (world, { id, workflowId }) => {
   await world.temporal.client.workflow.getHandle(workflowId).cancel();
 };
 
-const user = async ({ query }: CrashWorld) => {
+/** Inserts an administrator with a password. */
+export const aUser = async ({ query }: CrashWorld) => {
   const made = { id: randomUUID(), email: `zdenka.${randomUUID()}@private.example` };
   await query(
     `insert into users (id, email, first_name, last_name, password_hash, created_at, updated_at)
@@ -108,7 +109,7 @@ const intentRun =
   ): Begin =>
   async (world): Promise<CrashRun> => {
     const { query, database, sealing, processes } = world;
-    const owner = await user(world);
+    const owner = await aUser(world);
     const deps = { db: database.db, sealing, now, intentTtlMs: world.paced(intentTtlMs) };
     const registrations = createRegistrations({ ...deps, ttlMs: hours(1), reminderAfterMs: hours(1) });
     await registrations.park(aRequest({ email: owner.email }));
