@@ -13,7 +13,13 @@ async function anEmailChange(world: CrashWorld, ttlMs: number) {
   const address = `vlasta.${randomUUID()}@private.example`;
   const expiresAt = new Date(Date.now() + world.paced(ttlMs)).toISOString();
   await database.db.transaction('system', async (tx) => {
-    const admin = { userId, sessionId: randomUUID() };
+    const sessionId = randomUUID(); // while it lasts, the change can be confirmed
+    await tx.query(
+      `insert into user_sessions (id, user_id, authenticated_at, amr, created_at, last_used_at, expires_at)
+       values ($1, $2, now(), '{pwd}', now(), now(), now() + interval '1 day')`,
+      [sessionId, userId],
+    );
+    const admin = { userId, sessionId };
     const browserHash = randomBytes(32);
     await storeEmailChange(tx, sealing, { admin, email: address, browserHash, locale: 'en', now: new Date() });
     await tx.query('update email_changes set expires_at = $2 where user_id = $1', [userId, expiresAt]);
