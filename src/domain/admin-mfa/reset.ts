@@ -6,6 +6,7 @@ import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
+import { endUserSessions } from '../sessions/end-user-sessions.js';
 import { noticeAdmin } from './mails.js';
 
 /**
@@ -24,11 +25,7 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
     userId,
     now,
   ]);
-  const [ended] = await tx.query<[{ id: string }[], number]>(
-    'update user_sessions set revoked_at = $2 where user_id = $1 and revoked_at is null and expires_at > $2 returning id',
-    [userId, now],
-  );
-  return ended.map(({ id }) => id);
+  return endUserSessions(tx, { userId, now });
 }
 
 /** Does the same for the operator, where nobody else may: for an only Owner, or a member of several Accounts. */

@@ -7,6 +7,7 @@ import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/password-write.js';
 import { discardWaiting, takeTurn } from '../registration/rivals.js';
+import { endUserSessions } from '../sessions/end-user-sessions.js';
 import { ended, tellEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
 import { emailChangedMail } from './process.js';
@@ -36,7 +37,7 @@ export async function applyEmailChange(
     'update password_links set expires_at = $2 where user_id = $1 and used_at is null and expires_at > $2',
     [userId, now],
   );
-  const revoked = await endOtherSessions(tx, change, now);
+  const revoked = await endUserSessions(tx, { userId, keepSessionId: change.sessionId, now });
   await tx.update(EmailChange, { id }, { ...ended('confirmed', null, now), formerEmail: user.email });
   await tellEnded(tx, change);
   await recordOfUser(tx, 'auth.admin_email_changed', {
@@ -45,17 +46,4 @@ export async function applyEmailChange(
     actor: { type: 'platform_admin', id: userId },
   });
   await queueEmail(tx, emailChangedMail(change), now);
-}
-
-async function endOtherSessions(
-  tx: EntityManager,
-  { userId, sessionId }: UsableEmailChange,
-  now: Date,
-): Promise<string[]> {
-  const [revoked] = await tx.query<[{ id: string }[], number]>(
-    `update user_sessions set revoked_at = $2
-     where user_id = $1 and revoked_at is null and expires_at > $2 and id <> $3 returning id`,
-    [userId, now, sessionId],
-  );
-  return revoked.map(({ id }) => id);
 }

@@ -4,6 +4,7 @@ import { User } from '../../../entities/user.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordOfUser } from '../events/user-events.js';
+import { endUserSessions } from '../sessions/end-user-sessions.js';
 
 export interface NewPassword {
   userId: string;
@@ -38,14 +39,10 @@ export async function writePassword(tx: EntityManager, change: NewPassword): Pro
     [userId, passwordHash, now, provesEmail],
   );
   await tx.query('update user_mfa_factors set signs_in = false where user_id = $1 and signs_in', [userId]);
-  const [revoked] = await tx.query<[{ id: string }[], number]>(
-    `update user_sessions set revoked_at = $2
-     where user_id = $1 and revoked_at is null and expires_at > $2 and id is distinct from $3 returning id`,
-    [userId, now, keepSessionId],
-  );
+  const revoked = await endUserSessions(tx, { userId, keepSessionId, now });
   await recordOfUser(tx, action, {
     resourceId: userId,
-    metadata: { revoked_session_ids: revoked.map(({ id }) => id) },
+    metadata: { revoked_session_ids: revoked },
     actor: { type: 'platform_admin', id: userId },
   });
   const cause = `password-changed/${uuidv7()}`; // one mail for each change
