@@ -2,37 +2,41 @@
  * Mutation tests of the rules that decide (docs/decisions/0048): `npm run mutation -- access`. Each area is some files of
  * `src`, with the tests that are to notice when one of them decides otherwise.
  */
-const areas = {
+export const areas = {
   access: {
     rules: [
-      'domain/access/{evaluate,explain,explain-in-words,granting,rights,search,takeover,window-moments}',
+      'domain/access/{rights,assignments/takeover,roles/granting,windows/moments}',
+      'domain/access/decisions/{evaluate,explain,explain-in-words,explained,search}',
       'platform/database/batching',
     ],
     tests: ['unit/access-rules', 'unit/batching'],
   },
   assignments: {
-    rules: ['domain/access/{assigned-roles,assigning,assignments,removing,window-mails,window-rows,windows}'],
+    rules: [
+      'domain/access/assignments/{assigned-roles,assigning,assignments,removing}',
+      'domain/access/windows/{mails,rows,windows}',
+    ],
     tests: [
-      'integration/public-role-assignments',
+      'integration/public/role-assignments',
       'integration/role-window-mails',
-      'integration/public-identities',
-      'integration/public-identities-access',
-      'integration/public-identities-bulk',
+      'integration/public/identities',
+      'integration/public/identities-access',
+      'integration/public/identities-bulk',
       'integration/identity-invites',
       'integration/organizations-invitations',
-      'integration/public-organizations-members',
-      'integration/portal-removals',
+      'integration/public/organizations-members',
+      'integration/portal/removals',
     ],
   },
   roles: {
-    rules: ['domain/access/{catalog,permissions,roles,root-permissions,seed,setup}'],
+    rules: ['domain/access/roles/{catalog,permissions,roles,seed,setup}', 'domain/access/decisions/root-permissions'],
     tests: [
-      'integration/public-permissions',
-      'integration/public-roles',
-      'integration/public-roles-rights',
-      'integration/portal-setup-permissions',
+      'integration/public/permissions',
+      'integration/public/roles',
+      'integration/public/roles-rights',
+      'integration/portal/setup-permissions',
       'integration/access-models-of-environments',
-      'integration/public-role-assignments',
+      'integration/public/role-assignments',
     ],
   },
   logins: {
@@ -53,72 +57,75 @@ const areas = {
     rules: ['domain/logins/{email-otp,emailed-codes,mails}'],
     tests: [
       'unit/login-rules',
-      'integration/oauth-email-code',
-      'integration/oauth-email-code-sign-up',
-      'integration/oauth-throttles',
+      'integration/oauth/email-code',
+      'integration/oauth/email-code-sign-up',
+      'integration/oauth/throttles',
     ],
   },
   passwords: {
     rules: ['domain/logins/{own-password,own-profile,password-reset}'],
-    tests: ['integration/oauth-password-reset', 'integration/oauth-account-password'],
+    tests: ['integration/oauth/password-reset', 'integration/oauth/account-password'],
   },
   sessions: {
     rules: ['domain/logins/{api-me,api-sessions}'],
-    tests: ['integration/identity-auth-sessions'],
+    tests: ['integration/identity-auth/sessions'],
   },
   factors: {
     rules: ['domain/logins/{api-factors,api-password}'],
-    tests: ['integration/identity-auth-factors', 'integration/identity-auth-password'],
+    tests: ['integration/identity-auth/factors', 'integration/identity-auth/password'],
   },
   'user-api': {
     // What only composes (logins, api-logins) is held by the compiler: its mutants are objects without what is required.
     rules: ['domain/logins/{api-grants,api-sign-in,sign-in-terms}'],
     tests: [
       'unit/api-sign-in',
-      'integration/identity-auth-login',
-      'integration/identity-auth-mfa',
-      'integration/identity-auth-select-application',
+      'integration/identity-auth/login',
+      'integration/identity-auth/mfa',
+      'integration/identity-auth/select-application',
     ],
   },
   clients: {
-    rules: ['domain/oidc/{asked-organization,client-assertions,client-keys,client-management,clients,provider}'],
+    rules: [
+      'domain/oidc/{provider,requests/asked-organization}',
+      'domain/oidc/clients/{assertions,clients,keys,management}',
+    ],
     tests: [
       'unit/kept-clients',
-      'integration/oauth-client-assertions',
-      'integration/oauth-organization-parameter',
-      'integration/oauth-token',
-      'integration/oauth-presented-tokens',
-      'integration/portal-oauth-clients',
+      'integration/oauth/client-assertions',
+      'integration/oauth/organization-parameter',
+      'integration/oauth/token',
+      'integration/oauth/presented-tokens',
+      'integration/portal/oauth-clients',
     ],
   },
   keys: {
-    rules: ['domain/oidc/{access-tokens,discovery,keys,verified-tokens}'],
+    rules: ['domain/oidc/{discovery,keys}', 'domain/oidc/tokens/{access-tokens,verified-tokens}'],
     tests: [
       'unit/verified-tokens',
       'unit/oidc-rules',
-      'integration/oauth-signing-keys',
+      'integration/oauth/signing-keys',
       'integration/reencrypt',
-      'integration/oauth-discovery',
-      'integration/oauth-presented-tokens',
-      'integration/oauth-token',
+      'integration/oauth/discovery',
+      'integration/oauth/presented-tokens',
+      'integration/oauth/token',
     ],
   },
   oidc: {
     rules: [
-      'domain/oidc/{account-request,authorize-request,claims,client-authentication,client-rules,hints,interaction}',
-      'domain/oidc/{logout-request,parameters,pkce,redirect-uris,scopes}',
+      'domain/oidc/{scopes,clients/authentication,clients/redirect-uris,clients/rules,tokens/claims,tokens/pkce}',
+      'domain/oidc/requests/{account-request,authorize-request,hints,interaction,logout-request,parameters}',
     ],
     tests: ['unit/oidc-rules', 'unit/oidc-authorize-request', 'unit/oidc-clients'],
   },
   tokens: {
-    rules: ['domain/oidc/{codes,grants,presented-tokens,refresh-tokens,tokens}'],
+    rules: ['domain/oidc/tokens/{codes,grants,presented-tokens,refresh-tokens,tokens}'],
     tests: [
       'unit/presented-tokens',
-      'integration/oauth-token',
-      'integration/oauth-refresh-tokens',
-      'integration/oauth-presented-tokens',
-      'integration/oauth-authorize',
-      'integration/identity-auth-select-application',
+      'integration/oauth/token',
+      'integration/oauth/refresh-tokens',
+      'integration/oauth/presented-tokens',
+      'integration/oauth/authorize',
+      'integration/identity-auth/select-application',
     ],
   },
   saml: {
@@ -137,7 +144,7 @@ const areas = {
   },
   'sso-openid': {
     rules: ['domain/sso-protocols/{assertion,signing-keys,provider-message}', 'domain/sso-protocols/oidc/*'],
-    tests: ['unit/sso-oidc', 'unit/sso-logout-token', 'unit/sso-client-authentication', 'integration/oauth-sso'],
+    tests: ['unit/sso-oidc', 'unit/sso-logout-token', 'unit/sso-client-authentication', 'integration/oauth/sso'],
   },
 };
 const area = process.env.AREA ?? 'access';
