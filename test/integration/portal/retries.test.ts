@@ -1,4 +1,6 @@
+import { hours } from '../../../src/platform/clock.js';
 import { newMember, rolesByKey } from '../../support/administrators.js';
+import { ageKeys } from '../../support/age-keys.js';
 import { outcomeOf, outcomesOf } from '../../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type Call, callsOf } from '../../support/calls.js';
@@ -164,7 +166,7 @@ test('a request whose answer a crash has lost is not carried out twice, and the 
       [new Date(api.clock.now.getTime() - 1), `platform_admin/${account.userId}`, account.userId],
     );
   const crashedAfter = (event: string) =>
-    crashed(`select correlation_id from events where action = '${event}' and actor_id = $3`);
+    crashed(`select correlation_id from events where action = '${event}' and actor_id = $3 limit 1`);
   const first = await create();
   expect(outcomeOf(first)).toBe('201');
   await crashedAfter('oauth_client.created');
@@ -174,10 +176,27 @@ test('a request whose answer a crash has lost is not carried out twice, and the 
   expect(retried.json().error.details).toEqual([made]);
   await crashedAfter('nothing.of.the.kind');
   expect(outcomeOf(await create())).toBe('201');
+  // Only what it has done counts, and not what it was refused or what failed.
+  const failed = `update events set outcome = 'failure' where actor_id = $1 and action = 'oauth_client.created' returning 1`;
+  expect(await rowsOf(api, failed, [account.userId])).toHaveLength(2);
+  await crashedAfter('oauth_client.created');
+  expect(outcomeOf(await create())).toBe('201');
   // The caller chooses a request's id, and may choose another caller's: nothing of that caller's changes is shown.
   await crashed(`select e.correlation_id from events e where outcome = 'success'
     and not exists (select from events own where own.correlation_id = e.correlation_id and own.actor_id = $3) limit 1`);
   expect(outcomeOf(await create())).toBe('201');
+});
+
+test('an answer is sent again for a day, also if its request changed nothing and would succeed by now', async () => {
+  const other = await newAccount(api);
+  const [slug, change] = [other.accountSlug, { slug: other.accountSlug }];
+  const refused = await owner('PATCH', '', change, key);
+  expect(outcomeOf(refused)).toBe('409 account.slug_taken');
+  const call = callsOf(api, slug, await other.as('owner'));
+  expect(outcomeOf(await call('PATCH', '', { slug: `${slug}-new` }))).toBe('200');
+  await ageKeys(api.database.ownerUrl, hours(23));
+  const again = await owner('PATCH', '', change, key);
+  expect([again.body, again.headers['idempotency-replayed']]).toEqual([refused.body, 'true']);
 });
 
 test('a request that is told to try again later can do so with the same key', async () => {
