@@ -1,10 +1,7 @@
-import { randomFill } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 import { createFairQueue } from '../../src/domain/limits/fair-queue.js';
-import { createPasswords } from '../../src/domain/passwords/passwords.js';
-import { hashPassword, verifyPassword } from '../support/password-hashing.js';
+import { createHashing } from '../../src/domain/passwords/hashing.js';
 
 test('a fixed number runs at once, the others in order, also after one that failed', async () => {
   const turns = createFairQueue(2);
@@ -27,26 +24,27 @@ test('a fixed number runs at once, the others in order, also after one that fail
   await expect(turns(async () => 'free again')).resolves.toBe('free again');
 });
 
-test('expensive imported hashes leave threads for our own hashes', async () => {
-  const [ours, dear] = await Promise.all([hashPassword('violet tractor'), bcrypt.hash('violet tractor', 12)]);
-  let done = 0;
-  const proofs = Array.from({ length: 12 }, () => verifyPassword(dear, 'violet tractor').then(() => done++));
-  expect(await verifyPassword(ours, 'violet tractor')).toBe(true);
-  expect(done).toBeLessThan(4); // they come first, with all threads taken
-  await Promise.all(proofs);
-  expect(done).toBe(12);
+test('imported hashes leave turns for our own hashes', async () => {
+  const { hash, verify, line } = createHashing({ atOnce: 2 });
+  const [ours, imported] = await Promise.all([hash('violet tractor'), bcrypt.hash('violet tractor', 4)]);
+  const proofs = Array.from({ length: 12 }, () => verify(imported, 'violet tractor'));
+  expect(line()).toEqual({ running: 1, waiting: 11 });
+  proofs.push(verify(ours, 'violet tractor'));
+  expect(line()).toEqual({ running: 2, waiting: 11 }); // it did not wait
+  expect(await Promise.all(proofs)).toEqual(Array(13).fill(true));
 });
 
-test('expensive imported hashes of one Account take turns with those of another', async () => {
-  const passwords = createPasswords({ breachUrl: null, hashing: { atOnce: 2, mostWaiting: 50 } });
-  const [dear, cheap] = await Promise.all([bcrypt.hash('violet tractor', 11), bcrypt.hash('violet tractor', 5)]);
+test('imported hashes of one Account take turns with those of another', async () => {
+  const { verify } = createHashing({ atOnce: 2, mostWaiting: 50 });
+  // The least cost: what waits longer than 15 seconds is refused.
+  const imported = await bcrypt.hash('violet tractor', 4);
   let done = 0;
   const theirs = Array.from({ length: 20 }, () =>
-    passwords.verify(dear, 'violet tractor', 'theirs').then(() => {
+    verify(imported, 'violet tractor', 'theirs').then(() => {
       done++;
     }),
   );
-  expect(await passwords.verify(cheap, 'violet tractor', 'ours')).toBe(true);
+  expect(await verify(imported, 'violet tractor', 'ours')).toBe(true);
   expect(done).toBeLessThan(4); // the one that ran, and those in between
   const results = await Promise.allSettled(theirs);
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(11); // ten may wait, a fifth of all
@@ -65,13 +63,10 @@ test('work beyond the queue’s length is refused at once, and waiting work is n
 });
 
 test('a burst of passwords leaves threads to other work, and its excess is refused', async () => {
-  const passwords = createPasswords({ breachUrl: null, hashing: { atOnce: 2, mostWaiting: 20 } });
-  const hash = await passwords.hash('violet tractor');
-  let done = 0;
-  const burst = Array.from({ length: 40 }, () => passwords.verify(hash, 'violet tractor').then(() => done++));
-  // Two of the four threads are free: this waits for none of them.
-  await promisify(randomFill)(Buffer.alloc(64));
-  expect(done).toBeLessThan(10);
+  const { hash, verify, line } = createHashing({ atOnce: 2, mostWaiting: 20 });
+  const stored = await hash('violet tractor');
+  const burst = Array.from({ length: 40 }, () => verify(stored, 'violet tractor'));
+  expect(line()).toEqual({ running: 2, waiting: 20 }); // of four threads
   const results = await Promise.allSettled(burst);
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(22);
 });

@@ -8,8 +8,8 @@ export interface KeySets {
   at(uri: string): Promise<JWTVerifyGetKey>;
   /**
    * Returns the keys at a URL for a message that their owner itself has just sent. Nobody else can cause a fetch this
-   * way, so even a brand-new key is found: `newer` returns the keys of a fetch that began after this call, shared by
-   * all who call it meanwhile.
+   * way, so even a brand-new key is found: `newer` returns the keys of a fetch that began after this call. It waits for
+   * one that began earlier, so that all who call it meanwhile share the next one.
    */
   ofJustNow(uri: string): Promise<{ keys: JWTVerifyGetKey; newer(): Promise<JWTVerifyGetKey> }>;
 }
@@ -132,8 +132,10 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
       const { begun } = keptOf(uri);
       return {
         keys: await current(uri),
-        newer: () => {
+        newer: async () => {
           const known = keptOf(uri);
+          const { reading } = known;
+          if (known.begun === begun && reading?.endedAt === null) await reading.keys.catch(() => {});
           return known.begun > begun && known.reading ? known.reading.keys : begin(uri, known);
         },
       };
