@@ -214,7 +214,8 @@ export async function newAdminAuth({
         authenticatedAt: now(),
       } as const;
       const unbound = { accountId: null, applicationId: null, ...proved, amr: [...proved.amr], ...browser };
-      const proof = { passwordChangedAt: user.passwordChangedAt, mfaResetAt: user.mfaResetAt };
+      const { passwordChangedAt, mfaResetAt, emailChangedAt } = user;
+      const proof = { passwordChangedAt, mfaResetAt, emailChangedAt };
       return users.sessions.start({ ...unbound, userId, proof });
     },
 

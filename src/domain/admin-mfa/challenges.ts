@@ -135,9 +135,9 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
       const settled = await attempts.counted(signIn.userId, () => settle(signIn, proof, locale), proves);
       if (settled === null) throw new DomainError('mfa.code_invalid');
       if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
-      const { amr, mfaResetAt } = settled;
+      const { amr, mfaResetAt, emailChangedAt } = settled;
       const proved = { kind: proof.kind, amr, counts: true, now: now() };
-      return { signIn, mfaResetAt, proved: withSecondFactor({ amr: signIn.amr, acr: aal1 }, proved) };
+      return { signIn, mfaResetAt, emailChangedAt, proved: withSecondFactor({ amr: signIn.amr, acr: aal1 }, proved) };
     },
   };
 }

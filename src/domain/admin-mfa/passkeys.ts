@@ -6,10 +6,11 @@ import { dbWithin } from '../../platform/database/db-within.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/webauthn/passkey-challenges.js';
+import type { ProvedAsOf } from './proved-as-of.js';
 import type { AnsweredPasskey, KeyOfUser, UserWebauthn } from './webauthn.js';
 
 /** An administrator who has signed in with a passkey, and what the session that follows checks again. */
-export type ProvedByPasskey = Pick<KeyOfUser, 'userId' | 'passwordChangedAt' | 'mfaResetAt'> & { amr: string[] };
+export type ProvedByPasskey = Pick<KeyOfUser, 'userId' | keyof ProvedAsOf> & { amr: string[] };
 
 export interface AdminPasskeysDeps {
   db: Db;
@@ -55,8 +56,8 @@ export function createAdminPasskeys({ db, sealing, webauthn, now }: AdminPasskey
       const { key, amr } = answered;
       if (!key || !amr) throw new DomainError('auth.invalid_credentials');
       if (!isWayIn(answered)) throw new DomainError('mfa.second_factor_only');
-      const { userId, passwordChangedAt, mfaResetAt } = key;
-      return { userId, passwordChangedAt, mfaResetAt, amr: [...amr, 'mfa'] };
+      const { userId, passwordChangedAt, mfaResetAt, emailChangedAt } = key;
+      return { userId, passwordChangedAt, mfaResetAt, emailChangedAt, amr: [...amr, 'mfa'] };
     },
   };
 }

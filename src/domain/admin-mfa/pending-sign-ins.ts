@@ -4,6 +4,7 @@ import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
+import { DomainError } from '../errors.js';
 
 /** Long enough to fetch a phone. */
 const life = minutes(10);
@@ -20,17 +21,18 @@ export type BeginUserSignIn = Pick<
   | 'authTime'
   | 'passwordChangedAt'
   | 'applicationId'
->;
+> &
+  Pick<User, 'emailChangedAt'>;
 
 /** A pending sign-in that has neither expired nor been completed. The later session takes its id. */
-export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessionId'> &
+export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessionId' | 'emailChangedAt'> &
   Pick<PendingUserSignIn, 'id'> & {
     /** The identity provider that checked the first factor, with its Account; null if none did. */
     provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
   };
 
 /** What the session that follows checks again. */
-export type HeldUserSignIn = Pick<User, 'mfaResetAt'>;
+export type HeldUserSignIn = Pick<User, 'mfaResetAt' | 'emailChangedAt'>;
 
 type Statements = Pick<Db, 'statement'>;
 
@@ -40,12 +42,16 @@ export interface BegunUserSignIn {
   expiresAt: Date;
 }
 
+// Locks the user: a change of the address either comes before, and the sign-in is not begun, or it has a later time than
+// the sign-in, which `holdStatement` then finds to be over.
 const beginStatement = {
-  name: 'begin_pending_user_sign_in_with_auth_time',
+  name: 'begin_pending_user_sign_in',
   text: `
 insert into pending_user_sign_ins (id, user_id, token_hash, method, sso_connection_id, amr, authenticated_at, password_changed_at,
   application_id, created_at, expires_at, sso_session_id, auth_time)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+select $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from users
+where id = $2 and email_changed_at is not distinct from $14 for share
+returning id`,
 };
 const findStatement = {
   name: 'find_pending_user_sign_in_with_auth_time',
@@ -75,21 +81,24 @@ const completeStatement = {
 const holdStatement = {
   name: 'hold_pending_user_sign_in',
   text: `
-with person as materialized (select id, mfa_reset_at from users where id = $1 for share)
-select person.mfa_reset_at as "mfaResetAt" from pending_user_sign_ins p join person on person.id = p.user_id
+with person as materialized (select id, mfa_reset_at, email_changed_at from users where id = $1 for share)
+select person.mfa_reset_at as "mfaResetAt", person.email_changed_at as "emailChangedAt"
+from pending_user_sign_ins p join person on person.id = p.user_id
 where p.id = $2 and p.completed_at is null and p.expires_at > $3
+  and (person.email_changed_at is null or person.email_changed_at < p.authenticated_at)
 for update of p`,
 };
 
 /** Sign-ins of platform admins between their first and their second factor. */
 export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clock }) {
   return {
+    /** @throws DomainError auth.invalid_credentials if the address was changed since the user was read */
     async begin(first: BeginUserSignIn): Promise<BegunUserSignIn> {
       const token = newSecret();
       const at = now();
       const expiresAt = after(at, life);
       const { userId, method, ssoConnectionId, ssoSessionId, amr, authenticatedAt, ...rest } = first;
-      await db.statement(beginStatement, [
+      const begun = await db.statement(beginStatement, [
         uuidv7(),
         userId,
         hashSecret(token),
@@ -103,7 +112,9 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
         expiresAt,
         ssoSessionId,
         rest.authTime,
+        rest.emailChangedAt,
       ]);
+      if (begun.length === 0) throw new DomainError('auth.invalid_credentials');
       return { token, expiresAt };
     },
 
@@ -127,7 +138,8 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
 
     /**
      * Locks the sign-in and its user until the end of a transaction: meanwhile nobody completes or ends it, resets or
-     * removes a factor, or changes the password. Returns null if the sign-in was completed, ended or expired before.
+     * removes a factor, or changes the password. Returns null if the sign-in was completed, ended or expired before,
+     * or the address was changed.
      * @param on the transaction
      */
     async hold({ id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>, on: Statements): Promise<HeldUserSignIn | null> {

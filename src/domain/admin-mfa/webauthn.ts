@@ -3,7 +3,6 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server';
-import type { User } from '../../../entities/user.js';
 import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
@@ -17,6 +16,7 @@ import {
 } from '../mfa/webauthn/ceremonies.js';
 import { readAuthenticationResponse } from '../mfa/webauthn/responses.js';
 import type { OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
+import { type ProvedAsOf, provedAsOf } from './proved-as-of.js';
 
 type StoredCredential = Pick<
   UserMfaFactor,
@@ -42,7 +42,7 @@ where id = $1 and user_id = $2 and (sign_count < $3 or (sign_count = 0 and $3 = 
 const holdOwnerStatement = {
   name: 'hold_owner_of_admin_webauthn_key',
   text: `
-select id as "userId", password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt"
+select id as "userId", ${provedAsOf}
 from users where id = (select user_id from user_mfa_factors where credential_id = $1) for share`,
 };
 const ofOwnerStatement = {
@@ -51,11 +51,9 @@ const ofOwnerStatement = {
 };
 
 /** A key that was named in an answer, and what its owner's session checks again. */
-export type KeyOfUser = StoredCredential &
-  Pick<UserMfaFactor, 'signsIn'> &
-  Pick<User, 'passwordChangedAt' | 'mfaResetAt'>;
+export type KeyOfUser = StoredCredential & Pick<UserMfaFactor, 'signsIn'> & ProvedAsOf;
 
-type OfOwner = 'userId' | 'passwordChangedAt' | 'mfaResetAt';
+type OfOwner = 'userId' | keyof ProvedAsOf;
 
 export interface AnsweredPasskey {
   /** Null if nobody has it, whatever the answer is worth. */

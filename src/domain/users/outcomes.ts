@@ -1,5 +1,6 @@
 import type { Db } from '../../platform/database/db.js';
 import type { AdminChallenge, AdminChallenges } from '../admin-mfa/challenges.js';
+import type { ProvedAsOf } from '../admin-mfa/proved-as-of.js';
 import { DomainError } from '../errors.js';
 import { type Acr, aal2 } from '../sessions/first-factor.js';
 import { type Binding, type Named, type Reachable, reachableOf, unbound } from './reachable.js';
@@ -20,10 +21,7 @@ export interface SignedInUser {
 }
 
 /** A user with what a sign-in has to know about them. */
-export interface SigningInUser extends SignedInUser {
-  passwordChangedAt: Date | null;
-  mfaResetAt: Date | null;
-}
+export type SigningInUser = SignedInUser & ProvedAsOf;
 
 /** A started session, bound to an Account and an Application if the user has any. */
 export type SignedIn = Binding &
@@ -85,6 +83,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     { account, application }: Binding,
     session: Omit<Selection, 'userId'> & Browser & { proof?: SessionProof },
   ): Promise<SignedIn> {
+    const { passwordChangedAt, mfaResetAt, emailChangedAt } = session;
     const tokens = await sessions.start({
       id: session.sessionId,
       userId,
@@ -98,7 +97,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       authTime: session.authTime,
       ipAddress: session.ipAddress,
       userAgent: session.userAgent,
-      proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt, mfaResetAt: session.mfaResetAt },
+      proof: session.proof ?? { passwordChangedAt, mfaResetAt, emailChangedAt },
     });
     const mfaEnrollmentRequired = account?.requireMfa === true && session.acr !== aal2;
     return { account, application, user: { id: userId, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
@@ -153,7 +152,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       const elsewhere = await leadsElsewhere(user, { provider: proved.provider, amr: proved.amr, all, applicationId });
       if (elsewhere) return elsewhere;
       const selection = selections.begin(user, proved);
-      const { userId, amr, authenticatedAt, authTime, passwordChangedAt, provider } = selection;
+      const { userId, amr, authenticatedAt, authTime, passwordChangedAt, emailChangedAt, provider } = selection;
       const { connectionId: ssoConnectionId = null, ssoSessionId = null } = provider ?? {};
       const begun = {
         userId,
@@ -162,6 +161,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
         authenticatedAt,
         authTime,
         passwordChangedAt,
+        emailChangedAt,
         ssoConnectionId,
         ssoSessionId,
       };

@@ -3,10 +3,14 @@ import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { ProvedAsOf } from '../admin-mfa/proved-as-of.js';
 import type { Acr } from '../sessions/first-factor.js';
 
-/** A user who has proved who they are, but has not chosen the Application for their session yet. */
-export interface Selection {
+/**
+ * A user who has proved who they are, but has not chosen the Application for their session yet. Any later change of what
+ * the proof is as of makes the token worthless.
+ */
+export interface Selection extends ProvedAsOf {
   /** Id of the session that will start: its primary key makes the token work only once. */
   sessionId: string;
   userId: string;
@@ -16,10 +20,6 @@ export interface Selection {
   authTime: Date | null;
   amr: string[];
   acr: Acr;
-  /** When the user's password was last set; any later change makes the token worthless. */
-  passwordChangedAt: Date | null;
-  /** As it was when the last factor was proved; a later reset makes the token worthless, too. */
-  mfaResetAt: Date | null;
   /** The identity provider that proved the user, for this Account only; null if the user proved it to us directly. */
   provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
 }
@@ -34,13 +34,14 @@ const context = 'admin-application-selection';
 export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
   return {
     begin: (
-      user: Pick<User, 'id' | 'passwordChangedAt' | 'mfaResetAt'>,
+      user: Pick<User, 'id'> & ProvedAsOf,
       { amr, acr, provider, authTime }: Pick<Selection, 'amr' | 'acr' | 'provider' | 'authTime'>,
     ): Selection => ({
       sessionId: uuidv7(),
       userId: user.id,
       passwordChangedAt: user.passwordChangedAt,
       mfaResetAt: user.mfaResetAt,
+      emailChangedAt: user.emailChangedAt,
       amr,
       acr,
       authenticatedAt: now(),
@@ -54,7 +55,8 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
       const written = openSealedJson<Selection & { expiresAt: Date }>(sealing, token, context);
       if (written === null) return null;
       // The dates are still strings here, as JSON has them.
-      const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, ...selection } = written;
+      const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, emailChangedAt, ...selection } =
+        written;
       if (new Date(expiresAt) <= now()) return null;
       return {
         ...selection,
@@ -62,6 +64,7 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
         authTime: authTime ? new Date(authTime) : null,
         passwordChangedAt: passwordChangedAt && new Date(passwordChangedAt),
         mfaResetAt: mfaResetAt ? new Date(mfaResetAt) : null,
+        emailChangedAt: emailChangedAt ? new Date(emailChangedAt) : null,
       };
     },
   };

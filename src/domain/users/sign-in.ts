@@ -4,6 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import type { AdminPasskeys } from '../admin-mfa/passkeys.js';
+import { provedAsOf } from '../admin-mfa/proved-as-of.js';
 import { DomainError } from '../errors.js';
 import { addressTyped, inALabels } from '../logins/address.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -122,12 +123,9 @@ interface Failure {
   locksUntil: Date | null;
 }
 
-interface UserRow extends SigningInUser {
-  passwordHash: string | null;
-}
+type UserRow = SigningInUser & { passwordHash: string | null };
 
-const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash",
-  password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt"`;
+const columns = `id, email, first_name as "firstName", last_name as "lastName", password_hash as "passwordHash", ${provedAsOf}`;
 const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
 const ownSession = {
@@ -220,11 +218,11 @@ export function createSignIn(deps: SignInDeps): SignIn {
     },
 
     async answerChallenge({ challengeToken, proof, locale, ...browser }) {
-      const { signIn, proved, mfaResetAt } = await challenges.answer(challengeToken, proof, locale);
+      const { signIn, proved, mfaResetAt, emailChangedAt } = await challenges.answer(challengeToken, proof, locale);
       const { id: sessionId, userId, authenticatedAt, authTime, passwordChangedAt, provider, applicationId } = signIn;
       const { amr, acr } = proved;
       const first = { authenticatedAt, authTime, passwordChangedAt, provider };
-      const selection = { sessionId, userId, mfaResetAt, ...first, amr, acr };
+      const selection = { sessionId, userId, mfaResetAt, emailChangedAt, ...first, amr, acr };
       return outcomes.enter(await userOf(userId), selection, { ...browser, applicationId: applicationId ?? undefined });
     },
 

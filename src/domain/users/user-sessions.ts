@@ -1,11 +1,11 @@
 import { type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import type { User } from '../../../entities/user.js';
 import { UserSession } from '../../../entities/user-session.js';
 import { after, type Clock, days } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import { leavesAccountsOut } from '../admin-mfa/other-sign-in.js';
+import { type ProvedAsOf, provedAsOf } from '../admin-mfa/proved-as-of.js';
 import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -39,17 +39,14 @@ export interface NewSession {
   ipAddress: string | null;
   userAgent: string | null;
   /**
-   * What proved the user. It is checked again under a lock, so that no session outlives a change of the password or a
-   * reset of the second factors.
+   * What proved the user. It is checked again under a lock, so that no session outlives a change of the password or the
+   * address, or a reset of the second factors.
    */
   proof: SessionProof;
 }
 
-/**
- * Either the times at which the password was set and second factors were reset, as of the user's proof (by these, or by
- * a link), or a session that is alive.
- */
-export type SessionProof = Pick<User, 'passwordChangedAt' | 'mfaResetAt'> | { sessionId: string };
+/** Either what the user's proof (by a factor, or by a link) is as of, or a session that is alive. */
+export type SessionProof = ProvedAsOf | { sessionId: string };
 
 /** The access token and the refresh token of a browser. */
 export interface SessionTokens extends AccessToken {
@@ -143,7 +140,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
         const trustedUntil = await assertTrusted(tx, session, proof);
-        const provedUntil = await assertProved(tx, { userId, proof, at, since: session.authenticatedAt });
+        const provedUntil = await assertProved(tx, { userId, proof, at });
         await tx.insert(UserSession, {
           ...session,
           id,
@@ -247,22 +244,19 @@ const earliest = (first: Date, ...others: (Date | null)[]): Date =>
  */
 async function assertProved(
   tx: EntityManager,
-  { userId, proof, at, since }: { userId: string; proof: SessionProof; at: Date; since: Date },
+  { userId, proof, at }: { userId: string; proof: SessionProof; at: Date },
 ): Promise<Date | null> {
-  const [user] = await tx.query<(Pick<User, 'passwordChangedAt' | 'mfaResetAt'> & { hasMoved: boolean })[]>(
-    `select password_changed_at as "passwordChangedAt", mfa_reset_at as "mfaResetAt",
-       coalesce(email_changed_at >= $2, false) as "hasMoved"
-     from users where id = $1 for share`,
-    [userId, since],
-  );
+  const [user] = await tx.query<ProvedAsOf[]>(`select ${provedAsOf} from users where id = $1 for share`, [userId]);
   if ('sessionId' in proof) {
     const [alive] = await tx.query<{ expires_at: Date }[]>(aliveSession, [proof.sessionId, userId, at]);
     if (!user || !alive) throw new DomainError('auth.invalid_credentials');
     return alive.expires_at;
   }
   const isUnchanged =
-    isSame(user?.passwordChangedAt, proof.passwordChangedAt) && isSame(user?.mfaResetAt, proof.mfaResetAt);
-  if (!user || !isUnchanged || user.hasMoved) throw new DomainError('auth.invalid_credentials');
+    isSame(user?.passwordChangedAt, proof.passwordChangedAt) &&
+    isSame(user?.mfaResetAt, proof.mfaResetAt) &&
+    isSame(user?.emailChangedAt, proof.emailChangedAt);
+  if (!user || !isUnchanged) throw new DomainError('auth.invalid_credentials');
   return null;
 }
 const isSame = (one: Date | null | undefined, other: Date | null) => one?.getTime() === other?.getTime();

@@ -12,6 +12,7 @@ import { hours, minutes } from '../../../src/platform/clock.js';
 import { type AdminAuth, bearer, cookieOf, newAdminAuth } from '../../support/admin-auth.js';
 import { withFactors } from '../../support/admin-mfa.js';
 import { expectEqualTimes } from '../../support/equal-times.js';
+import { counted, interleaved } from '../../support/interleaving.js';
 import { untilWaiting } from '../../support/lock-waits.js';
 import { newOidcConnection } from '../../support/sso.js';
 import { statementsOf } from '../../support/statements.js';
@@ -458,6 +459,55 @@ describe('confirming a new address', () => {
     const chosen = await auth.post('/select-application', { selection_token, application_id: applications[0].id });
     expect(chosen.statusCode).toBe(401);
   });
+
+  test.each<[string, { applications: number; hasFactor: boolean }]>([
+    ['', { applications: 1, hasFactor: false }],
+    ['that leads to a choice', { applications: 2, hasFactor: false }],
+    ['that leads to a second factor', { applications: 1, hasFactor: true }],
+  ])(
+    'leaves nothing of a sign-in by the old address %s, before whichever of its statements it comes',
+    async (_, kind) => {
+      const { enrollTotp, challenge, answer } = withFactors(auth);
+      const data = (said: Answer) => JSON.parse(said.body).data;
+      const attempt = async () => {
+        const user = await auth.addUser({ accounts: [kind.applications] });
+        let { accessToken } = await auth.sessionOf(user.id);
+        const factor = kind.hasFactor ? await enrollTotp(accessToken) : null;
+        if (factor) accessToken = data(await answer('totp', await challenge(user), factor.code())).access_token;
+        auth.pass(30_000); // for the next code
+        const { token, cookie } = await requested({ user, headers: bearer(accessToken) });
+        const change = async () => {
+          const confirmed = await confirm(token, {}, cookie);
+          auth.pass(5);
+          return outcome(confirmed);
+        };
+        return { change, factor, signIn: () => signIn(user.email, user.password) };
+      };
+      interface Led {
+        applications?: { id: string }[];
+        selection_token?: string;
+        challenge_token?: string;
+        access_token: string;
+      }
+      /** Goes on with what the sign-in has led to. */
+      const next = (said: Led, code = '') => {
+        const [first] = said.applications ?? [];
+        if (first)
+          return auth.post('/select-application', { selection_token: said.selection_token, application_id: first.id });
+        if (said.challenge_token) return answer('totp', said.challenge_token, code);
+        return auth.get('/me', bearer(said.access_token));
+      };
+      const alone = await attempt();
+      const { outcome: login, statements } = await counted(alone.signIn);
+      expect((await next(data(login), alone.factor?.code())).statusCode).toBe(200);
+      for (let at = 1; at <= statements; at++) {
+        const { change, factor, signIn: again } = await attempt();
+        const [begun, changed] = await interleaved(auth.database.ownerUrl, at, again, change);
+        const led = begun.statusCode === 200 ? await next(data(begun), factor?.code()) : begun;
+        expect([at, changed, led.statusCode]).toEqual([at, '200', 401]);
+      }
+    },
+  );
 
   test('waits for a sign-in that is about to start its session, and ends it', async () => {
     const me = await signedIn();

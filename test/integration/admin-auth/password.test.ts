@@ -350,7 +350,7 @@ describe('a sign-in that races a reset', () => {
       authenticatedAt: auth.now(),
       ipAddress: null,
       userAgent: null,
-      proof: { passwordChangedAt: new Date(0), mfaResetAt: null }, // as before the reset
+      proof: { passwordChangedAt: new Date(0), mfaResetAt: null, emailChangedAt: null }, // as before the reset
     });
     await expect(start).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   });
