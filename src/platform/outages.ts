@@ -1,5 +1,5 @@
 import { currentContext } from './context.js';
-import { driverErrorOf, endsConnection, isOutdatedPlan } from './database/postgres-errors.js';
+import { driverErrorOf, endsConnection, isNotificationQueueFull, isOutdatedPlan } from './database/postgres-errors.js';
 import { isTlsFault } from './tls-faults.js';
 
 interface Told {
@@ -17,6 +17,7 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
  * server that rejects our credentials (class 28) or whose certificate we reject is unavailable too: a replaced password
  * or authority is the operator's matter, not the caller's. So is a database that is renamed or closed to connections:
  * every error that ends a connection is an outage. One whose prepared statements are outdated is replaced, and works.
+ * A full queue of notifications passes, too.
  */
 export function isOutage(error: unknown): boolean {
   const told = toldBy(error);
@@ -24,6 +25,7 @@ export function isOutage(error: unknown): boolean {
   return (
     endsConnection(told) ||
     isOutdatedPlan(told) ||
+    isNotificationQueueFull(told) ||
     codes.test(code) ||
     isTlsFault(code) ||
     messages.test(message) ||

@@ -30,6 +30,11 @@ test.each([
   expect([isOutage(error), !isRefusal(error)]).toEqual([ends, ends]);
 });
 
+test('a full queue of notifications is an outage, a value that is too long for an index is none', () => {
+  const limit = (routine: string) => Object.assign(coded('54000'), { severity: 'ERROR', routine });
+  expect([isOutage(limit('PreCommit_Notify')), isOutage(limit('index_form_tuple_context'))]).toEqual([true, false]);
+});
+
 test.each(['23505', '22P02', '42P01', 'ERR_INVALID_ARG_TYPE', ''])('%s is no outage', (code) =>
   expect(isOutage(coded(code))).toBe(false),
 );

@@ -36,6 +36,14 @@ export const endsConnection = ({ severity, code = '', routine = '' }: Partial<pg
 export const isOutdatedPlan = ({ code, routine }: Partial<pg.DatabaseError>): boolean =>
   code === '0A000' && routine === 'RevalidateCachedQuery';
 
+/**
+ * Whether the error says that PostgreSQL's queue of notifications is full: a session of anybody's, on any database of the
+ * server, listens and does not end its transaction. Until it does, commits that notify fail. The code alone is also that
+ * of values that are too long for an index.
+ */
+export const isNotificationQueueFull = ({ code, routine }: Partial<pg.DatabaseError>): boolean =>
+  code === '54000' && routine === 'PreCommit_Notify';
+
 /** Whether `error` is PostgreSQL's, with this condition. */
 export const hasCondition = (error: unknown, condition: keyof typeof sqlStates): boolean =>
   driverErrorOf(error)?.code === sqlStates[condition];
