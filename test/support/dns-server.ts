@@ -67,7 +67,7 @@ export async function startDnsServer() {
     address: `127.0.0.1:${port}`,
     server: { address: '127.0.0.1', port },
     /** Sets the behavior from now on, or computes it at each question; with `type`, only for questions of that type. */
-    set: (name: string, behavior: Behavior | (() => Behavior), type?: 'TXT' | 'NS' | 'A') =>
+    set: (name: string, behavior: Behavior | (() => Behavior), type?: 'TXT' | 'NS' | 'A' | 'AAAA') =>
       void zones.set(type ? `${type} ${name.toLowerCase()}` : name.toLowerCase(), behavior),
     remove: (name: string) => void zones.delete(name.toLowerCase()),
     /** Sets the answer for all names that have no behavior of their own. */

@@ -140,6 +140,22 @@ describe('what is not called', () => {
   });
 });
 
+test('a resolver that never answers questions for IPv6 addresses delays no call', async () => {
+  const names = await startDnsServer();
+  closing.push(names.stop);
+  let asked = 0;
+  const silent = () => {
+    asked++;
+    return { silent: true } as const;
+  };
+  names.set('half.example.com', { a: ['127.0.0.2', '127.0.0.1'] }, 'A');
+  names.set('half.example.com', silent, 'AAAA');
+  const resolveName = createResolveName({ servers: parseServers(names.address), answerWithinMs: 5_000 });
+  const found = await resolveName('half.example.com');
+  expect(found.map(({ address }) => address).sort()).toEqual(['127.0.0.1', '127.0.0.2']);
+  expect(asked).toBe(1); // it is repeated only after five seconds
+});
+
 describe('a name that is an alias of nothing', () => {
   const url = 'https://dangling.example.com/';
   const unresolved = { reason: 'name' };

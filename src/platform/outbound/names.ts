@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from '../dns/exchange.js';
 
 export interface FoundAddress {
@@ -14,8 +15,8 @@ const loopback: FoundAddress[] = [
   { address: '::1', family: 6 },
 ];
 
-const reasonOf = (settled: PromiseSettledResult<unknown>): unknown =>
-  settled.status === 'rejected' ? settled.reason : undefined;
+const reasonOf = (settled: PromiseSettledResult<unknown> | undefined): unknown =>
+  settled?.status === 'rejected' ? settled.reason : undefined;
 
 /**
  * The resolver's error for a name without addresses; for an alias that leads to none it gives an empty list instead.
@@ -23,23 +24,43 @@ const reasonOf = (settled: PromiseSettledResult<unknown>): unknown =>
 const noAddress = (hostname: string) =>
   Object.assign(new Error(`queryA ENODATA ${hostname}`), { code: 'ENODATA', syscall: 'queryA', hostname });
 
+export interface ResolveNameOptions {
+  /** The only servers that are asked; if empty, the operating system's. */
+  servers?: readonly Server[];
+  /** Milliseconds that a server may take, before the question is repeated. */
+  answerWithinMs?: number;
+}
+
+/**
+ * Milliseconds to wait for addresses of the other kind once those of one are there (RFC 8305 §3 waits for less): some
+ * resolvers never answer questions for IPv6 addresses.
+ */
+const otherKindWithinMs = 500;
+
 /**
  * Resolves names by DNS itself. The operating system's resolver shares four threads with argon2 and the file system,
  * and each name without an answer holds one of them for seconds. Only full names are resolved: the hosts file and
  * search domains do not apply, except that `localhost` is loopback (RFC 6761 §6.3).
- * @param servers the only servers that are asked; if empty, the operating system's
  */
-export function createResolveName({ servers = [] }: { servers?: readonly Server[] } = {}): ResolveName {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+export function createResolveName({ servers = [], answerWithinMs = 2_000 }: ResolveNameOptions = {}): ResolveName {
+  const resolver = new Resolver({ timeout: answerWithinMs, tries: 2 });
   if (servers.length > 0)
     resolver.setServers(servers.map(({ address, port }) => `${isIPv6(address) ? `[${address}]` : address}:${port}`));
   return async (hostname) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();
     if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
-    const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     const found: FoundAddress[] = [];
-    if (v4.status === 'fulfilled') found.push(...v4.value.map((address) => ({ address, family: 4 as const })));
-    if (v6.status === 'fulfilled') found.push(...v6.value.map((address) => ({ address, family: 6 as const })));
+    const keep = (family: 4 | 6) => (addresses: string[]) => {
+      found.push(...addresses.map((address) => ({ address, family })));
+    };
+    const questions = [resolver.resolve4(hostname).then(keep(4)), resolver.resolve6(hostname).then(keep(6))];
+    const both = Promise.allSettled(questions);
+    await Promise.any(questions).catch(() => undefined);
+    if (found.length > 0) {
+      await Promise.race([both, sleep(otherKindWithinMs, undefined, { ref: false })]);
+      return found.toSorted((one, other) => one.family - other.family);
+    }
+    const [v4, v6] = await both;
     if (found.length === 0) throw reasonOf(v4) ?? reasonOf(v6) ?? noAddress(hostname);
     return found;
   };
