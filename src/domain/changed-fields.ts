@@ -1,4 +1,4 @@
-import { inSnakeCase } from '../platform/database/naming.js';
+import { inSnakeCase, snakeCased } from '../platform/database/naming.js';
 
 /**
  * Returns the fields whose wanted value differs, by their names in the APIs and in the given order. An undefined value
@@ -16,9 +16,7 @@ export const changedFields = (current: object, wanted: object): string[] =>
  */
 export const becameOf = (row: object, changed: readonly string[], without: readonly string[] = []): object =>
   Object.fromEntries(
-    Object.entries(row)
-      .map(([field, value]) => [inSnakeCase(field), value] as const)
-      .filter(([name]) => changed.includes(name) && !without.includes(name)),
+    Object.entries(snakeCased(row)).filter(([name]) => changed.includes(name) && !without.includes(name)),
   );
 
 /**

@@ -1,5 +1,5 @@
 import type { RunsStatement, Statement } from '../../platform/database/db.js';
-import { inSnakeCase } from '../../platform/database/naming.js';
+import { inSnakeCase, snakeCased } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { measureEvent } from '../events/metrics.js';
@@ -53,10 +53,9 @@ export async function addNewcomer(
   scope: EnvironmentScope,
   { identity, membership }: IdentityInEnvironment,
 ): Promise<boolean> {
-  const row = Object.fromEntries(Object.entries(identity).map(([field, value]) => [inSnakeCase(field), value]));
   const metadata = { joined: false };
   const event = eventRow('identity.created', { ...scope, resourceId: identity.id, metadata });
-  const values = [scope.accountId, scope.environmentId, JSON.stringify(row), membership.id, event];
+  const values = [scope.accountId, scope.environmentId, JSON.stringify(snakeCased(identity)), membership.id, event];
   const [place] = await run<{ isNew: boolean }>(addStatement, values);
   if (!place) throw new DomainError('environment.not_found');
   if (place.isNew) measureEvent('identity.created', metadata);

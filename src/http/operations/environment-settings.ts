@@ -1,7 +1,8 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
+import type { ChangeableSettings } from '../../domain/environments/settings.js';
 import { inDeclaredOrder } from '../../domain/lists/declared-order.js';
-import { definedOnly } from '../surfaces/defined-only.js';
+import { camelCased, type SnakeCased, snakeCased } from '../../platform/database/naming.js';
 import { errors, operation } from '../surfaces/operation.js';
 import { Email, Id, LogoUrl, Name, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import { worded } from '../surfaces/validation-words.js';
@@ -20,6 +21,7 @@ const BrandingFields = {
 const BrandingChanges = Type.Partial(Type.Object(BrandingFields), { additionalProperties: false });
 const brandingIn = (branding: Static<typeof BrandingChanges>): Static<typeof BrandingChanges> =>
   branding.name ? { ...branding, name: branding.name.trim() } : branding;
+/** How each setting is written; validation, both operations and the document follow from it. */
 const Fields = {
   access_model: OneOf(accessModels, {
     description:
@@ -108,7 +110,7 @@ const Fields = {
         'browsers send it in `Origin`: in lower case, with A-labels, and without the default port.',
     },
   ),
-};
+} satisfies Record<keyof SnakeCased<Omit<ChangeableSettings, 'branding'>>, TSchema>;
 const SettingsView = Resource('EnvironmentSettings', {
   environment_id: Id,
   ...Fields,
@@ -118,37 +120,8 @@ const SettingsView = Resource('EnvironmentSettings', {
 });
 const Changes = Type.Partial(Type.Object({ ...Fields, branding: BrandingChanges }), { additionalProperties: false });
 
-const present = (settings: EnvironmentSettings) => ({
-  environment_id: settings.environmentId,
-  access_model: settings.accessModel,
-  password_login_enabled: settings.passwordLoginEnabled,
-  password_min_length: settings.passwordMinLength,
-  email_otp_login_enabled: settings.emailOtpLoginEnabled,
-  passkey_login_enabled: settings.passkeyLoginEnabled,
-  login_require_captcha: settings.loginRequireCaptcha,
-  allow_self_signup: settings.allowSelfSignup,
-  self_signup_require_captcha: settings.selfSignupRequireCaptcha,
-  daily_self_signup_cap: settings.dailySelfSignupCap,
-  mfa_policy: settings.mfaPolicy,
-  mfa_grace_period_days: settings.mfaGracePeriodDays,
-  mfa_allowed_factors: inDeclaredOrder(factorKinds, settings.mfaAllowedFactors),
-  mfa_trusted_device_days: settings.mfaTrustedDeviceDays,
-  totp_drift_steps: settings.totpDriftSteps,
-  default_locale: settings.defaultLocale,
-  access_token_ttl_seconds: settings.accessTokenTtlSeconds,
-  refresh_token_ttl_seconds: settings.refreshTokenTtlSeconds,
-  refresh_token_max_ttl_seconds: settings.refreshTokenMaxTtlSeconds,
-  session_ttl_seconds: settings.sessionTtlSeconds,
-  session_idle_ttl_seconds: settings.sessionIdleTtlSeconds,
-  require_pkce: settings.requirePkce,
-  session_end_require_recent_sign_in: settings.sessionEndRequireRecentSignIn,
-  sso_require_confirmation: settings.ssoRequireConfirmation,
-  default_sso_connection_id: settings.defaultSsoConnectionId,
-  allowed_origins: settings.allowedOrigins,
-  branding: settings.branding,
-  version: settings.version,
-  updated_at: settings.updatedAt,
-});
+const present = ({ accountId: _, ...settings }: EnvironmentSettings) =>
+  snakeCased({ ...settings, mfaAllowedFactors: inDeclaredOrder(factorKinds, settings.mfaAllowedFactors) });
 
 export const getEnvironmentSettings = operation({
   id: 'getEnvironmentSettings',
@@ -179,34 +152,7 @@ export const updateEnvironmentSettings = operation({
     ...errors('validation.failed', 'sso_connection.not_found', 'if_match.required', 'if_match.invalid'),
   },
   async handle({ services, scope, version, body }) {
-    const changes = definedOnly({
-      accessModel: body.access_model,
-      passwordLoginEnabled: body.password_login_enabled,
-      passwordMinLength: body.password_min_length,
-      emailOtpLoginEnabled: body.email_otp_login_enabled,
-      passkeyLoginEnabled: body.passkey_login_enabled,
-      loginRequireCaptcha: body.login_require_captcha,
-      allowSelfSignup: body.allow_self_signup,
-      selfSignupRequireCaptcha: body.self_signup_require_captcha,
-      dailySelfSignupCap: body.daily_self_signup_cap,
-      mfaPolicy: body.mfa_policy,
-      mfaGracePeriodDays: body.mfa_grace_period_days,
-      mfaAllowedFactors: body.mfa_allowed_factors,
-      mfaTrustedDeviceDays: body.mfa_trusted_device_days,
-      totpDriftSteps: body.totp_drift_steps,
-      defaultLocale: body.default_locale,
-      accessTokenTtlSeconds: body.access_token_ttl_seconds,
-      refreshTokenTtlSeconds: body.refresh_token_ttl_seconds,
-      refreshTokenMaxTtlSeconds: body.refresh_token_max_ttl_seconds,
-      sessionTtlSeconds: body.session_ttl_seconds,
-      sessionIdleTtlSeconds: body.session_idle_ttl_seconds,
-      requirePkce: body.require_pkce,
-      sessionEndRequireRecentSignIn: body.session_end_require_recent_sign_in,
-      ssoRequireConfirmation: body.sso_require_confirmation,
-      defaultSsoConnectionId: body.default_sso_connection_id,
-      allowedOrigins: body.allowed_origins,
-      branding: body.branding && brandingIn(body.branding),
-    });
+    const changes = camelCased({ ...body, ...(body.branding && { branding: brandingIn(body.branding) }) });
     const updated = await services.environmentSettings.update(scope, version, changes).catch(conflictAs(present));
     return { data: present(updated) };
   },

@@ -1,6 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { ListedProfile, Profile } from '../../domain/identities/profile.js';
-import type { SnakeCase } from '../../platform/database/naming.js';
+import type { SnakeCased } from '../../platform/database/naming.js';
 import { Name, Nullable, SentMetadata, WebUrl } from '../surfaces/schemas.js';
 
 /**
@@ -8,7 +8,7 @@ import { Name, Nullable, SentMetadata, WebUrl } from '../surfaces/schemas.js';
  * Creating, importing, changing and showing use these, and the compiler demands every field of the domain's profile.
  */
 
-type Named<P, Value> = { [K in keyof P & string as SnakeCase<K>]: Value };
+type Named<P, Value> = Record<keyof SnakeCased<P>, Value>;
 
 /** The fields in requests: null removes a value; an absent field stays as it is, or is empty in a new Identity. */
 export const ProfileFields = {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { inDeclaredOrder } from '../../domain/lists/declared-order.js';
 import { scopes } from '../../domain/oidc/scopes.js';
-import { definedOnly } from '../surfaces/defined-only.js';
+import { camelCased } from '../../platform/database/naming.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
 import {
@@ -190,21 +190,8 @@ export const updateOAuthClient = operation({
   events: ['oauth_client.updated'],
   answers: { 200: single(ClientView), ...errors('oauth_client.not_found', 'validation.failed') },
   async handle({ services, scope, params, body }) {
-    const named = {
-      name: body.name?.trim(),
-      redirectUris: body.redirect_uris,
-      postLogoutRedirectUris: body.post_logout_redirect_uris,
-      tokenEndpointAuthMethod: body.token_endpoint_auth_method,
-      requirePkce: body.require_pkce,
-      rotateRefreshTokens: body.rotate_refresh_tokens,
-      scopes: body.scopes,
-      consentRequired: body.consent_required,
-      jwks: body.jwks,
-      jwksUri: body.jwks_uri,
-      logoUrl: body.logo_url,
-      initiateLoginUri: body.initiate_login_uri,
-    };
-    return { data: present(await services.clientManagement.update(scope, params.id, definedOnly(named))) };
+    const changes = camelCased({ ...body, ...(body.name && { name: body.name.trim() }) });
+    return { data: present(await services.clientManagement.update(scope, params.id, changes)) };
   },
 });
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { eventCatalogue } from '../../domain/events/catalogue.js';
 import { eventTypesOf } from '../../domain/webhooks/rules.js';
-import { definedOnly } from '../surfaces/defined-only.js';
+import { camelCased } from '../../platform/database/naming.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors, type Operation, operation } from '../surfaces/operation.js';
 import { Body, ById, Description, listOf, single } from '../surfaces/schemas.js';
@@ -139,13 +139,7 @@ const updateWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     events: ['webhook.updated'],
     answers: { 200: single(WebhookView), ...errors('webhook.not_found', 'validation.failed') },
     async handle({ services, scope, params, body }) {
-      const changes = definedOnly({
-        url: body.url,
-        eventTypes: body.event_types,
-        description: body.description,
-        isActive: body.is_active,
-      });
-      return { data: presentWebhook(await services.webhooks.update(scope, params.id, changes)) };
+      return { data: presentWebhook(await services.webhooks.update(scope, params.id, camelCased(body))) };
     },
   });
 
