@@ -1,5 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { eventCatalogue } from '../../src/domain/events/catalogue.js';
+import { throttles } from '../../src/http/oauth/throttles.js';
 import {
   type DocumentedOperation,
   type DocumentedResponse,
@@ -133,6 +134,19 @@ test('every operation has a line with what it does, and a sentence with what to 
     return isLine && /\w.*[.)]$/s.test(description) && description !== summary ? [] : [`${method} ${path}`];
   });
   expect(unexplained).toEqual([]);
+});
+
+test('every hosted page documents its limit', () => {
+  const described = new Map(
+    [...operationsOf(document)].map(({ path, method, operation }) => [
+      `${method.toUpperCase()} ${path}`,
+      (operation as { description?: string }).description,
+    ]),
+  );
+  expect(described.get('POST /oauth/register')).toMatch(/ 10 per 15 minutes and IP address\.$/);
+  expect(described.get('POST /oauth/password/reset')).toMatch(/ 20 per hour and IP address\.$/);
+  const silent = Object.keys(throttles).filter((route) => !/ and IP address\.$/.test(described.get(route) ?? ''));
+  expect(silent).toEqual([]);
 });
 
 test('every body and every answer of a JSON surface has an example that fits its schema', () => {

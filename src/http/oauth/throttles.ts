@@ -1,4 +1,4 @@
-import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import type { onRequestAsyncHookHandler } from 'fastify';
 import { hours, minutes } from '../../platform/clock.js';
 import type { LimitPolicy } from '../../platform/limiter.js';
 import type { RateLimits } from '../surfaces/rate-limits.js';
@@ -44,7 +44,12 @@ export type ThrottledRoute = keyof typeof throttles;
 export function throttled(
   limits: Pick<RateLimits, 'exact'>,
   route: ThrottledRoute,
-  keyOf?: (request: FastifyRequest) => string,
 ): { preHandler: onRequestAsyncHookHandler } {
-  return { preHandler: limits.exact(throttles[route], keyOf) };
+  return { preHandler: limits.exact(throttles[route]) };
 }
+
+/** Returns a route's limit as the API's documentation says it: `10 per 15 minutes and IP address.` */
+export const inWords = ({ points, windowSeconds }: LimitPolicy): string =>
+  `${points} per ${windowSeconds % 3600 === 0 ? period(windowSeconds / 3600, 'hour') : period(windowSeconds / 60, 'minute')} and IP address.`;
+
+const period = (count: number, unit: string) => (count === 1 ? unit : `${count} ${unit}s`);

@@ -166,7 +166,6 @@ export const loginDocumentation: Documentation = {
       400: Page('The parameters are not valid'),
       401: InJson('Instead of the form, which is shown again with 200', SignInRequired),
       403: Page('Sent from a foreign origin, or no sign-in method is left', PageRefusal, SignInBarred),
-      429: Page('Too many requests; retry after `Retry-After`'),
     },
   }),
   'POST /oauth/login/email-otp/verify': page('verifyEmailCode', 'Sign in with an emailed code', {
@@ -185,7 +184,6 @@ export const loginDocumentation: Documentation = {
       ),
       401: Page(changedMeanwhile, CodeRefused, SignInRequired, ...goesOn[401]),
       403: Page(notLetIn, ...goesOn[403]),
-      429: Page('Too many attempts; retry after `Retry-After`'),
     },
   }),
   'GET /oauth/logout': page('askToEndSession', 'Sign out (OpenID Connect RP-Initiated Logout)', {

@@ -71,7 +71,6 @@ const step = (operationId: string, summary: string, body: TProperties, answers: 
     body: Type.Object(body),
     response: { ...answers, 400: NotOpen, 403: Page(notLetIn, ...goesOn[403]) },
   });
-const TooMany = Page('Too many attempts; retry after `Retry-After`');
 
 /** The OpenAPI documentation of the pages between the first factor and the code. */
 export const mfaDocumentation: Documentation = {
@@ -90,7 +89,6 @@ export const mfaDocumentation: Documentation = {
       200: Page('The challenge again, because the code is not correct; 401 in JSON'),
       303: Done,
       401: Again,
-      429: TooMany,
     },
   ),
   'POST /oauth/mfa/email-otp/send': step(
@@ -100,7 +98,6 @@ export const mfaDocumentation: Documentation = {
     {
       200: Page('Asks for the code; or says why none was emailed (401 in JSON)', SecondFactorAsked),
       401: InJson('No code was emailed', SecondFactorRequired),
-      429: TooMany,
     },
   ),
   'POST /oauth/mfa/email-otp/verify': step(
@@ -111,7 +108,6 @@ export const mfaDocumentation: Documentation = {
       200: Page('Asks for the code again, because it is not correct; 401 in JSON'),
       303: Done,
       401: Again,
-      429: TooMany,
     },
   ),
   'POST /oauth/mfa/enroll': step(
@@ -140,7 +136,6 @@ export const mfaDocumentation: Documentation = {
       200: Page('Asks for the code again, because it is not correct; 401 in JSON'),
       303: Done,
       401: Page(again, TotpRefused, ...goesOn[401]),
-      429: TooMany,
     },
   ),
   'POST /oauth/mfa/email-otp/enroll/send': step(
@@ -150,7 +145,6 @@ export const mfaDocumentation: Documentation = {
     {
       200: Page('Asks for the code; or says why none was emailed (401 in JSON)', EmailCodeBegun),
       401: InJson('No code was emailed', EmailCodeRefused),
-      429: TooMany,
     },
   ),
   'POST /oauth/mfa/email-otp/enroll/verify': step(
@@ -161,7 +155,6 @@ export const mfaDocumentation: Documentation = {
       200: Page('Asks for the code again, because it is not correct; 401 in JSON'),
       303: Done,
       401: Page(again, EmailCodeRefused, ...goesOn[401]),
-      429: TooMany,
     },
   ),
   'GET /oauth/mfa-enroll-codes': page('showRecoveryCodes', 'Show new recovery codes once', {

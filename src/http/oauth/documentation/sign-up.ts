@@ -9,7 +9,6 @@ const tokenQuery = Type.Object({ token: Type.String({ description: 'From the ema
 const refusals = {
   400: Page('The parameters are not valid'),
   403: Page('Sent from a foreign origin'),
-  429: Page('Too many requests; retry after `Retry-After`'),
 };
 /** The answers if the sign-in page is shown instead. */
 const notThisWay = {
@@ -50,7 +49,7 @@ export const signUpDocumentation: Documentation = {
   'POST /oauth/register': page('signUp', 'Sign up', {
     description:
       'The response is the same for every email address; only its mailbox learns more. The new identity is unverified and ' +
-      'cannot sign in until the emailed link is confirmed. 10 per 15 minutes and IP address.',
+      'cannot sign in until the emailed link is confirmed.',
     consumes: forms,
     body: Type.Object({
       ...authorizeParameters,
@@ -88,7 +87,7 @@ export const signUpDocumentation: Documentation = {
     },
   }),
   'POST /oauth/invite': page('submitInvite', 'Accept an invite', {
-    description: `Like \`POST /v1/identity/auth/accept-invite\`, for the form. 20 per hour and IP address. ${twice}`,
+    description: `Like \`POST /v1/identity/auth/accept-invite\`, for the form. ${twice}`,
     consumes: forms,
     body: Type.Object({
       token: Type.String(),
@@ -108,7 +107,6 @@ export const signUpDocumentation: Documentation = {
       ),
       400: Page('The link is unknown, has expired or has already been used'),
       403: refusals[403],
-      429: refusals[429],
     },
   }),
   'GET /oauth/verify-email': page('showConfirmSignUp', 'Show the page of a link that confirms an email address', {
@@ -125,7 +123,7 @@ export const signUpDocumentation: Documentation = {
   'POST /oauth/verify-email': page('confirmSignUp', 'Confirm the email address of a sign-up', {
     description:
       'With one click in the browser that signed up, which has a cookie; in any other browser with the password that was ' +
-      `chosen, because it becomes the person's password. 20 per 15 minutes and IP address, and 10 attempts per link. ${twice}`,
+      `chosen, because it becomes the person's password. 10 attempts per link. ${twice}`,
     consumes: forms,
     body: Type.Object({ token: Type.String(), password: text('The password chosen at sign-up') }),
     response: {
@@ -136,13 +134,12 @@ export const signUpDocumentation: Documentation = {
       400: linkVoid,
       401: InJson('The password is missing or wrong', PageRefusal),
       403: refusals[403],
-      429: refusals[429],
     },
   }),
   'POST /oauth/verify-email/resend': page('resendVerificationMail', 'Resend the link that confirms an email address', {
     description:
       'With the `ticket` that the sign-in page gives to somebody who knew the password, together with the same OAuth ' +
-      'parameters; or with the `token` of an expired link. 5 per 15 minutes and IP address, and 3 per person.',
+      'parameters; or with the `token` of an expired link. 3 per person.',
     consumes: forms,
     body: Type.Object({
       ...Type.Partial(Type.Object(authorizeParameters)).properties,
@@ -159,8 +156,7 @@ export const signUpDocumentation: Documentation = {
     response: { 200: Page('The form', Type.Object({ fields: fields(['email']) })), 400: refusals[400], ...notThisWay },
   }),
   'POST /oauth/password/forgot': page('submitForgottenPassword', 'Email a link for setting a new password', {
-    description:
-      'The response is the same for every email address. 10 per 15 minutes and IP address, and 5 per hour and email address.',
+    description: 'The response is the same for every email address. 5 per hour and email address.',
     consumes: forms,
     body: Type.Object({ ...authorizeParameters, email: text("The person's email address") }),
     response: {
@@ -180,14 +176,13 @@ export const signUpDocumentation: Documentation = {
   'POST /oauth/password/reset': page('submitNewPassword', 'Set a new password with an emailed link', {
     description:
       'Marks the email address as verified, ends every session, grant and unfinished sign-in of the person, and notifies ' +
-      `them by email. If the password is refused, the link keeps working. 20 per hour and IP address. ${twice}`,
+      `them by email. If the password is refused, the link keeps working. ${twice}`,
     consumes: forms,
     body: Type.Object({ token: Type.String(), password: text('The new password') }),
     response: {
       200: Page('The password is set, with the way back; or the form again (400 in JSON)', done('password_changed')),
       400: linkVoid,
       403: refusals[403],
-      429: refusals[429],
     },
   }),
 };

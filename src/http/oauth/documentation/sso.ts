@@ -75,7 +75,6 @@ export const ssoDocumentation: Documentation = {
         'Sent from a foreign origin. Or the code is wrong or has been used, or the person is refused for another reason',
         ...goesOn[403],
       ),
-      429: Page('Too many attempts'),
     },
   }),
   'GET /sso/oidc/:connection_id/callback': page(

@@ -42,7 +42,6 @@ const endpoint = (
   response: {
     ...answers,
     403: Refusal('Sent from a foreign origin'),
-    429: Refusal('Too many requests; retry after `Retry-After`'),
   },
 });
 
