@@ -24,6 +24,18 @@ test.each(['auth.mfa_grace_', 'role_assignment.'])(
   },
 );
 
+test.each([
+  ['session.refresh_reuse_detected', 'critical'],
+  ['auth.access_denied', 'warning'],
+  ['auth.identity_sign_in_failed', 'notice'],
+] as const)('the severity of %s is that of its kind, %s, also when it reports a refusal', (action, severity) => {
+  expect(eventCatalogue[action].severity).toBe(severity);
+  const row = runInContext({ correlationId: 'a', actor: { type: 'system', id: null } }, () =>
+    eventRow(action, { resourceId: 'b', outcome: 'denied' }),
+  );
+  expect(JSON.parse(row)).toMatchObject({ severity, outcome: 'denied' });
+});
+
 test('a test checks every action, whole or by a prefix', async () => {
   const folder = join(projectRoot, 'test');
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.test.ts'));

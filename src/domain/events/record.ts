@@ -88,7 +88,7 @@ export function eventRow(action: EventAction, details: EventDetails): string {
     metadata,
     outcome,
     category: entry.category,
-    severity: outcome === 'success' ? (entry.severity ?? 'info') : 'warning',
+    severity: entry.severity ?? 'info',
     correlation_id: correlationId,
     ...(trace && { traceparent: trace }),
     is_domain_event: entry.domainEvent ?? true,

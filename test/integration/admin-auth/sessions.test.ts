@@ -110,7 +110,7 @@ describe('refresh', () => {
     const events = await auth.db.transaction('system', (tx) =>
       tx.findBy(Event, { action: 'session.refresh_reuse_detected', resourceId: sid }),
     );
-    expect(events).toMatchObject([{ actorId: user.id, severity: 'warning', outcome: 'denied' }]);
+    expect(events).toMatchObject([{ actorId: user.id, severity: 'critical', outcome: 'denied' }]);
     // The user's other sessions go on.
     expect((await again(user)).statusCode).toBe(200);
   });
