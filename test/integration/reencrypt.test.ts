@@ -106,6 +106,26 @@ test('signing secrets of webhooks are encrypted anew, also those before a rotati
   expect(opened).toEqual(['new', 'previous']);
 });
 
+test('more secrets than one transaction takes are encrypted anew', async () => {
+  const { db } = database;
+  const accountId = randomUUID();
+  const times = { createdAt: new Date(), updatedAt: new Date() };
+  const common = { accountId, url: 'https://receiver.example/', eventTypes: ['*'], isActive: true, ...times };
+  const ids = Array.from({ length: 501 }, () => randomUUID());
+  const sealed = (id: string) => under(old).seal(id, webhookContext(id));
+  await db.transaction('system', async (tx) => {
+    await tx.insert(Account, { id: accountId, name: 'Many', slug: accountId, ...times });
+    await tx.insert(
+      Webhook,
+      ids.map((id) => ({ id, secret: sealed(id), ...common })),
+    );
+  });
+  expect(await resealWebhooks({ db, sealing: under(fresh, old) })).toBe(ids.length);
+  const webhooks = await db.transaction('system', (tx) => tx.findBy(Webhook, { accountId }));
+  const opened = webhooks.map(({ id, secret }) => under(fresh).open(secret, webhookContext(id)));
+  expect(opened.sort()).toEqual(ids.sort());
+});
+
 test('client secrets for OpenID providers are encrypted anew', async () => {
   const { db } = database;
   const [accountId, id] = [randomUUID(), randomUUID()];

@@ -7,6 +7,7 @@ import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { deliveriesOf, happen } from '../support/api-webhooks.js';
 import { asOwner } from '../support/database.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
@@ -60,8 +61,8 @@ const whileHeld = <T>(work: () => Promise<T>): Promise<T> =>
   }, api.database.ownerUrl);
 
 const posts: string[] = [];
-/** Attempts deliveries, each answered with 410. @param meanwhile runs during the call */
-const attempts = (meanwhile: () => Promise<unknown> = async () => undefined) =>
+/** Attempts deliveries, each answered with one status. @param meanwhile runs during the call */
+const attempts = (meanwhile: () => Promise<unknown> = async () => undefined, status = 410) =>
   createWebhookDeliveries({
     db: api.database.db,
     sealing: { open: (sealed) => sealed },
@@ -69,7 +70,7 @@ const attempts = (meanwhile: () => Promise<unknown> = async () => undefined) =>
       post: async (url) => {
         posts.push(url);
         await meanwhile();
-        return { status: 410, retryAfter: null, excerpt: null };
+        return { status, retryAfter: null, excerpt: null };
       },
     },
     now: () => new Date(),
@@ -211,3 +212,24 @@ test('deleting an environment reads no waiting delivery of its webhooks', async 
   expect(await attempts().attempt(only!.id, id)).toMatchObject({ status: 'cancelled' });
   expect(posts).toEqual([]);
 });
+
+// Switching a subscription off locks it before its deliveries; the other way round, the two could deadlock.
+test.each([204, 410, 500])(
+  'an answer with %i waits for its subscription without holding the delivery',
+  async (status) => {
+    const { id, deliveries } = await awaited(1);
+    const [delivery = ''] = deliveries;
+    const { ownerUrl } = api.database;
+    await rowsOf(api, 'update webhooks set failing_since = now() where id = $1', [status === 204 ? id : null]);
+    const settled = await asOwner(async (client) => {
+      await client.query('begin');
+      await client.query('select from webhooks where id = $1 for update', [id]);
+      const settling = attempts(undefined, status).attempt(delivery, id);
+      await untilWaiting(ownerUrl, 1);
+      await rowsOf(api, 'select from webhook_deliveries where id = $1 for update nowait', [delivery]);
+      await client.query('rollback');
+      return settling;
+    }, ownerUrl);
+    expect(settled.status).toBe({ 204: 'succeeded', 410: 'cancelled', 500: 'pending' }[status]);
+  },
+);

@@ -42,6 +42,14 @@ describe('a retry is answered like the first time although', () => {
     expect(outcomeOf(await owner('GET', ''))).toBe('404 account.not_found');
   });
 
+  test('the slug of the account has changed, which was most of a day ago', async () => {
+    const change = { slug: `${account.accountSlug}-new` };
+    const first = await owner('PATCH', '', change, key);
+    await ageKeys(api.database.ownerUrl, hours(23));
+    const again = await owner('PATCH', '', change, key);
+    expect([again.statusCode, again.body]).toEqual([200, first.body]);
+  });
+
   test.each([
     ['application', () => app],
     ['environment', () => `${app}/environments/production`],

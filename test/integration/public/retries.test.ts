@@ -1,4 +1,6 @@
+import { hours } from '../../../src/platform/clock.js';
 import { createSealing } from '../../../src/platform/crypto/sealing.js';
+import { ageKeys } from '../../support/age-keys.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import type { Call } from '../../support/calls.js';
@@ -121,6 +123,29 @@ test('nobody else gets an answer by that key, nor the caller once their sessions
     headers: await account.apiKey(),
   });
   expect(outcomeOf(await call(...sent))).toBe('401');
+});
+
+test('a key that is free after its day stands for the new request alone', async () => {
+  const [one, other] = [
+    { name: 'Editor', description: 'Edits' },
+    { name: 'Writer', description: 'Writes' },
+  ];
+  const create = (payload: object) => byKey('POST', '/roles', payload, { 'idempotency-key': 'a-day-later' });
+  expect(outcomeOf(await create(one))).toBe('201');
+  await ageKeys(api.database.ownerUrl, hours(24));
+  const answer = await create(other);
+  expect([answer.statusCode, answer.json().data.name]).toEqual([201, 'Writer']);
+  for (const same of [other, { description: 'Writes', name: 'Writer' }]) {
+    const again = await create(same);
+    expect([again.body, again.headers['idempotency-replayed']]).toEqual([answer.body, 'true']);
+  }
+  expect(outcomeOf(await create(one))).toBe('400 idempotency.key_reused');
+  const kept = await rowsOf(
+    api,
+    `select locked_until > now() as "isLocked", expires_at > now() + interval '23 hours' as "isNew"
+     from idempotent_requests where key = 'a-day-later'`,
+  );
+  expect(kept).toEqual([{ isLocked: true, isNew: true }]);
 });
 
 describe('a retry is recognized although its client serializes it anew:', () => {
