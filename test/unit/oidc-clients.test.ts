@@ -413,6 +413,37 @@ describe('how a client authenticates', () => {
     expect(await refusalOf(() => by(authorization, parameters))).toBe('invalid_client: client authentication failed');
   });
 
+  test('a secret that does not fit is compared with the client as it is now, and one that fits is not', async () => {
+    const cached = { clientId: 'post', ...registered.post, secretHash: hashSecret('former') };
+    const findAnew = jest.fn(async (): Promise<unknown> => ({ ...cached, secretHash: hashSecret('new') }));
+    const held = createClientAuthentication({ clients: { find: async () => cached, findAnew } as never, assertions });
+    const present = (secret: string) =>
+      held.authenticate(undefined, readParameters({ client_id: 'post', client_secret: secret }).values);
+    expect((await present('former')).clientId).toBe('post');
+    expect(findAnew).not.toHaveBeenCalled();
+    expect((await present('new')).clientId).toBe('post');
+    expect(await refusalOf(() => present('neither'))).toMatch('invalid_client');
+    findAnew.mockResolvedValue(null);
+    expect(await refusalOf(() => present('new'))).toMatch('invalid_client');
+  });
+
+  test.each<[string, object | null]>([
+    ['is deleted', null],
+    ['has another method', { tokenEndpointAuthMethod: 'client_secret_post' }],
+    ['has another address of its keys', { jwksUri: 'https://other.example/jwks' }],
+    ['has other keys', { jwks: { keys: [{ kty: 'RSA', kid: 'other' }] } }],
+  ])('a client that %s by the time its assertion is verified is refused', async (_name, change) => {
+    const client = { clientId: 'jwt', ...registered.jwt, jwksUri: null, jwks: { keys: [{ kty: 'RSA', kid: 'one' }] } };
+    const authenticated = (later: object | null) => {
+      const find = jest.fn().mockResolvedValueOnce(client).mockResolvedValue(later);
+      const changing = createClientAuthentication({ clients: { find, findAnew: find } as never, assertions });
+      return changing.authenticate(undefined, readParameters({ ...type, client_assertion: 'right' }).values);
+    };
+    expect(await authenticated(structuredClone(client))).toEqual(client);
+    const refused = await refusalOf(() => authenticated(change && { ...client, ...change }));
+    expect(refused).toBe('invalid_client: client authentication failed');
+  });
+
   test.each<[string, string | undefined, object]>([
     ['header and body', encoded, { client_id: 'basic', client_secret: 's' }],
     ['header and assertion', encoded, { ...type, client_assertion: 'right' }],

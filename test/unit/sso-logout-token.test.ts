@@ -94,3 +94,21 @@ test('a logout token is refused if it is unsigned, signed by another, by another
   expect(await codeOf('a.b.c.d.e')).toBe('encryption_unsupported');
   for (const text of ['', 'x', '..', 'a.b', '\u0000']) expect(await codeOf(text)).toBe('malformed');
 });
+
+test('an error in getting the keys is no refusal of the token', async () => {
+  const error = new Error('not now');
+  const keys = async () => Promise.reject(error);
+  const reading = verifyLogoutToken(await signed(), { issuer, clientId: 'us', now, algorithms: ['RS256'], keys });
+  await expect(reading).rejects.toBe(error);
+});
+
+test('a refused token says what is wrong with it', async () => {
+  const messageOf = async (token: string) =>
+    read(token).then(
+      () => null,
+      ({ message }) => message,
+    );
+  expect(await messageOf('x.y.z')).toBe('The logout token does not conform to OpenID Connect');
+  expect(await messageOf(await signed({}, {}, 1))).toBe('The logout token is not signed with a key of the provider');
+  expect(await messageOf(await signed({ nonce: 'n' }))).toBe('The logout token has a nonce');
+});
