@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Client } from '../../src/domain/oidc/clients/clients.js';
-import { isRegistered, withParameters } from '../../src/domain/oidc/clients/redirect-uris.js';
+import {
+  destinationOf,
+  isRegistered,
+  siteOf,
+  staysOnDevice,
+  withParameters,
+} from '../../src/domain/oidc/clients/redirect-uris.js';
 import { discoveryDocument } from '../../src/domain/oidc/discovery.js';
 import type { AuthorizeRequest } from '../../src/domain/oidc/requests/authorize-request.js';
 import { nextStep, suitsConsent } from '../../src/domain/oidc/requests/interaction.js';
@@ -69,7 +75,29 @@ describe('redirect URIs', () => {
     );
     expect(withParameters('com.example.app:/cb', { code: 'c' })).toBe('com.example.app:/cb?code=c');
     expect(withParameters('https://a.example', {})).toBe('https://a.example');
+    expect(withParameters('https://a.example/?', { code: 'c' })).toBe('https://a.example/?code=c');
+    expect(withParameters('https://a.example/?t=1&', { code: '' })).toBe('https://a.example/?t=1&code=');
+    expect(withParameters('https://a.example/?', { code: undefined })).toBe('https://a.example/?');
   });
+
+  test.each([
+    ['https://a.example/cb', false, 'a.example'],
+    ['https://a.example:8443/cb', false, 'a.example:8443'],
+    ['http://127.0.0.1:5000/cb', true, '127.0.0.1:5000'],
+    ['com.example.app:/cb', true, 'com.example.app'],
+  ])('%s stays on the device: %s; people see %s', (uri, stays, destination) => {
+    expect([staysOnDevice(uri), destinationOf(uri)]).toEqual([stays, destination]);
+  });
+
+  test.each([
+    [
+      ['com.example.app:/cb', 'http://127.0.0.1:5000/cb', 'https://a.example/cb', 'https://b.example'],
+      'https://a.example',
+    ],
+    [['com.example.app:/cb', 'http://127.0.0.1/cb', 'http://[::1]:5000/cb'], 'http://[::1]:5000'],
+    [['com.example.app:/cb', 'http://127.0.0.1/cb'], null],
+    [[], null],
+  ])('of %j the site is %j', (uris, site) => expect(siteOf(uris)).toBe(site));
 });
 
 test('scopes: the known ones, once, in a fixed order', () => {
