@@ -229,6 +229,53 @@ test('a process that Temporal has forgotten is still shown by its row, and can b
   });
 });
 
+/** Has Temporal delete a workflow with its history, as it does by itself when its retention has run out. */
+async function forgotten(workflowId: string): Promise<void> {
+  const { status } = await until('Temporal has it', () => handleOf(workflowId).describe());
+  if (status.name === 'RUNNING') await handleOf(workflowId).terminate();
+  await processes.connection.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+  await until('it is gone', async () => (await processes.describe(workflowId)) === null);
+}
+
+test('what can be done by hand with a process works after Temporal has deleted its history', async () => {
+  mailServer = 'away';
+  const { id } = await invite(owner, { role_id: roleId });
+  const mailId = await processOf('email', id);
+  await until('it is tried', async () => (await read(mailId)).temporal?.pending.length > 0);
+  await owner('POST', `/processes/${mailId}/cancel`, { reason: 'a mistake' });
+  await rowsOf(api, `update emails set status = 'failed', failure = 'too late' where id = $1`, [mailId]);
+  mailServer = 'there';
+  const domain = `${randomUUID()}.example`;
+  const { id: claimId } = (await owner('POST', '/sso/domains', { domain })).json().data.process;
+  const person = { email: `${randomUUID()}@example.com` };
+  const { id: identityId } = (await owner('POST', `${development}/identities`, person)).json().data;
+  await workers.stop();
+  expect(outcomeOf(await owner('DELETE', `/identities/${identityId}`))).toBe('204');
+  const erasureId = await processOf('identity_erasure', identityId);
+  const cancelled = [
+    [claimId, `sso-domain/${claimId}`],
+    [erasureId, `identity-erasure/${erasureId}`],
+  ] as const;
+  for (const [processId, workflowId] of cancelled) {
+    await until('Temporal has it', () => handleOf(workflowId).describe());
+    await owner('POST', `/processes/${processId}/cancel`, { reason: 'a mistake' });
+    await forgotten(workflowId);
+  }
+  await forgotten(`email/${mailId}`);
+  await forgotten(`invite/${id}`);
+  workers = startWorkers();
+
+  for (const processId of [mailId, claimId, erasureId]) {
+    expect(await read(processId)).toMatchObject({ temporal_state: 'unknown', verbs: ['retry'] });
+    expect(outcomeOf(await owner('POST', `/processes/${processId}/retry`))).toBe('200');
+  }
+  expect(outcomeOf(await owner('POST', `/processes/${id}/extend`, { expires_in: '20d' }))).toBe('200');
+  await until('the mail is sent', async () => (await read(mailId)).state === 'sent');
+  await until('the identity is erased', async () => (await read(erasureId)).state === 'completed');
+  for (const processId of [claimId, id])
+    await until('it waits', async () => (await read(processId)).temporal?.status === 'running');
+});
+
 test('cancelling a terminated process reports that it did not run', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   await until('it runs', async () => (await read(id)).temporal?.status === 'running');
