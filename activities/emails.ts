@@ -5,6 +5,6 @@ export type EmailActivities = ReturnType<typeof createEmailActivities>;
 
 export const createEmailActivities = ({ emails }: { emails: Emails }) => ({
   sendEmail: (id: string) => settled(() => emails.send(id)),
-  giveUpEmail: (id: string) => settled(() => emails.giveUp(id)),
+  giveUpEmail: (id: string, outage: string | null = null) => settled(() => emails.giveUp(id, outage)),
   cancelEmail: (id: string) => settled(() => emails.cancel(id)),
 });

@@ -60,7 +60,11 @@ export async function emailDelivery({
   } catch (error) {
     // If the worker died during the attempt, the activity fails without reporting the cancel.
     const cancelled = isCancellation(error) || CancellationScope.current().consideredCancelled;
-    shown.set(await CancellationScope.nonCancellable(() => (cancelled ? cancelEmail(emailId) : giveUpEmail(emailId))));
+    shown.set(
+      await CancellationScope.nonCancellable(() =>
+        cancelled ? cancelEmail(emailId) : giveUpEmail(emailId, outageOf(error)),
+      ),
+    );
     if (cancelled && shown.get() === 'cancelled') {
       throw isCancellation(error) ? error : new CancelledFailure('cancelled while its worker died');
     }
@@ -78,6 +82,12 @@ const ranOutUntried = (error: unknown) =>
   error instanceof ActivityFailure &&
   error.cause instanceof TimeoutFailure &&
   error.cause.timeoutType === 'SCHEDULE_TO_CLOSE';
+
+/** Returns names and codes of the last attempt's failure, as `settled` reports it; null if it says nothing. */
+const outageOf = (error: unknown): string | null =>
+  error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === 'outage'
+    ? error.cause.message
+    : null;
 
 function describe(current: EmailState, emailId: string, giveUpAfterMs: number): string {
   const sentences: Record<EmailState, string> = {

@@ -97,6 +97,17 @@ test('giving up and cancelling take effect once, and never undo a sent mail', as
   expect(await sent.emails.giveUp(sent.emailId)).toBe('sent');
 });
 
+test.each([
+  ['Error EENVELOPE 452 RCPT TO', 'the mail server did not accept it in time: 452'],
+  ['Error ESOCKET ECONNREFUSED CONN', 'the mail server could not be reached in time'],
+  ['QueryFailedError 53300', 'the mail server could not be reached in time'],
+  [null, 'the mail server could not be reached in time'],
+])('a mail that is given up after %s says so', async (outage, failure) => {
+  const { emails, emailId, row } = await queuedMail();
+  expect(await emails.giveUp(emailId, outage)).toBe('failed');
+  expect(await row()).toMatchObject({ status: 'failed', failure });
+});
+
 test.each(['cancel', 'giveUp'] as const)(
   'a mail that was sent despite a %s is recorded as sent, once, also in its row',
   async (end) => {

@@ -32,7 +32,7 @@ async function startDelivery(times: Partial<EmailDeliveryInput> = {}) {
   const emailId = randomUUID();
   const activities = {
     sendEmail: jest.fn(async (_id: string): Promise<Ended> => 'sent'),
-    giveUpEmail: jest.fn(async (_id: string): Promise<Ended> => 'failed'),
+    giveUpEmail: jest.fn(async (_id: string, _outage: string | null): Promise<Ended> => 'failed'),
     cancelEmail: jest.fn(async (_id: string): Promise<Ended> => 'cancelled'),
   };
   const { taskQueue } = await temporal.runWorker(activities);
@@ -67,7 +67,7 @@ test.concurrent('a mail that cannot be sent in its time fails, and so does its w
   const handle = await start();
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('FAILED');
-  expect(activities.giveUpEmail.mock.calls).toEqual([[emailId]]);
+  expect(activities.giveUpEmail.mock.calls).toEqual([[emailId, 'Error ECONNREFUSED']]);
   expect(await handle.query('state')).toBe('failed');
   await recordHistory('email-failed', handle);
 });

@@ -97,8 +97,11 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       return noteSent(id);
     },
 
-    /** Ends a mail that could not be sent in time; returns how it has ended. */
-    giveUp: (id: string) => end(id, 'failed', 'the mail server could not be reached in time'),
+    /**
+     * Ends a mail that could not be sent in time; returns how it has ended.
+     * @param outage names and codes of the last failure (`faultOf`), if there was one
+     */
+    giveUp: (id: string, outage: string | null = null) => end(id, 'failed', tooLate(outage)),
 
     /** Ends a mail that an operator does not want sent; returns how it has ended. */
     cancel: (id: string) => end(id, 'cancelled', 'cancelled by an operator'),
@@ -109,6 +112,12 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
 async function about(tx: EntityManager, id: string, more: Record<string, unknown>) {
   const { accountId, environmentId, template, subjectId } = await tx.findOneByOrFail(Email, { id });
   return { accountId, environmentId, resourceId: id, metadata: { template, subject_id: subjectId, ...more } };
+}
+
+/** Names the code of the mail server's last reply (RFC 5321 §4.2.1): a mailbox that is full is no server that is away. */
+function tooLate(outage: string | null): string {
+  const [reply] = /\b[45]\d\d\b/.exec(outage ?? '') ?? [];
+  return reply ? `the mail server did not accept it in time: ${reply}` : 'the mail server could not be reached in time';
 }
 
 /** Returns the reply's code only, since its text often quotes the address. */
