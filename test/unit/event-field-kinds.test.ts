@@ -1,15 +1,9 @@
 import { isDomainEvent } from '../../src/domain/events/catalogue.js';
 import { holdToDeclaration } from '../../src/domain/events/declarations.js';
-import { isOfItsKind, kindInWords, kindsByName } from '../../src/domain/events/field-kinds.js';
-import { eventFields } from '../../src/domain/events/fields.js';
+import { isOfItsKind, kindInWords } from '../../src/domain/events/field-kinds.js';
 import { eventData } from '../../src/http/openapi/event-data.js';
 
 const id = '0190b0a0-0000-7000-8000-000000000000';
-
-test('kinds are declared for existing fields', () => {
-  const names = new Set(Object.values(eventFields).flatMap((fields) => Object.keys(fields)));
-  expect([...kindsByName.keys()].filter((name) => !names.has(name))).toEqual([]);
-});
 
 test.each<[name: string, words: string, right: unknown[], wrong: unknown[]]>([
   ['reason', 'text', ['expired', ''], [1, null, ['a']]],

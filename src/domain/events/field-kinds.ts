@@ -1,5 +1,6 @@
 import { isUuid } from '../../platform/uuid.js';
 import { isObject } from '../is-object.js';
+import type { FieldName } from './fields.js';
 
 /** The kinds of values that events' fields have. */
 const kinds = {
@@ -23,103 +24,125 @@ const kinds = {
   },
 } as const satisfies Record<string, { schema: object; holds(value: unknown): boolean }>;
 
-export type FieldKind = keyof typeof kinds;
-const namesOf = {
-  boolean: ['erased', 'invited', 'is_active', 'joined', 'password_set', 'provisioned', 'signed_up'],
-  integer: [
-    'attempts',
-    'consecutive_failures',
-    'generation',
-    'identities_deleted',
-    'links_forgotten',
-    'max_depth',
-    'members_added',
-    'members_removed',
-    'overlap_seconds',
-    'permissions_created',
-    'received',
-    'roles_updated',
-    'stored',
-    'version',
-  ],
-  id: [
-    'connection_id',
-    'email_change_id',
-    'event_id',
-    'factor_id',
-    'group_id',
-    'identity_id',
-    'invitation_id',
-    'invite_id',
-    'membership_id',
-    'node_id',
-    'oauth_client_id',
-    'organization_id',
-    'parent_node_id',
-    'from_parent_node_id',
-    'role_id',
-    'session_id',
-    'subject_id',
-    'test_id',
-    'top_node_id',
-    'user_id',
-    'webhook_id',
-  ],
-  ids: ['device_ids', 'revoked_session_ids', 'role_ids', 'session_ids'],
-  time: ['at', 'deadline', 'effective_from', 'effective_to', 'expires_at', 'locked_until', 'not_after', 'signs_from'],
-  texts: [
-    'added',
-    'amr',
-    'capabilities',
-    'changed',
-    'event_types',
-    'filters',
-    'node_types',
-    'permission_keys',
-    'removed',
-    'resources',
-    'scopes',
-  ],
-  object: ['authentication_policy', 'became', 'limits', 'rest'],
-  objects: ['roles'],
-  text: [],
-} as const satisfies Record<FieldKind, readonly string[]>;
+type Kind = keyof typeof kinds;
+/** As docs/events.md names it. In some fields null has a meaning, such as "no end". */
+type FieldKind = Kind | `${Kind} or null`;
 
-/** Fields in which null has a meaning, such as "no end". */
-const nullable: ReadonlySet<string> = new Set([
-  'deadline',
-  'effective_from',
-  'effective_to',
-  'first_factor',
-  'from_parent_node_id',
-  'group_id',
-  'limits',
-  'node_id',
-  'organization_id',
-  'parent_node_id',
-]);
+/** The kind of each field, which is the same in all events. */
+const fieldKinds = {
+  access_mode: 'text',
+  added: 'texts',
+  amr: 'texts',
+  at: 'time',
+  attempts: 'integer',
+  authentication_policy: 'object',
+  became: 'object',
+  capabilities: 'texts',
+  changed: 'texts',
+  connection_id: 'id',
+  consecutive_failures: 'integer',
+  deadline: 'time or null',
+  device_ids: 'ids',
+  domain: 'text',
+  effective_from: 'time or null',
+  effective_to: 'time or null',
+  email_change_id: 'id',
+  ended_as: 'text',
+  erased: 'boolean',
+  event_id: 'id',
+  event_type: 'text',
+  event_types: 'texts',
+  expires_at: 'time',
+  factor: 'text',
+  factor_id: 'id',
+  filters: 'texts',
+  first_factor: 'text or null',
+  format: 'text',
+  from_parent_node_id: 'id or null',
+  generation: 'integer',
+  group_id: 'id or null',
+  identities_deleted: 'integer',
+  identity_id: 'id',
+  intent: 'text',
+  invitation_id: 'id',
+  invite_id: 'id',
+  invited: 'boolean',
+  is_active: 'boolean',
+  joined: 'boolean',
+  key: 'text',
+  kind: 'text',
+  limits: 'object or null',
+  links_forgotten: 'integer',
+  locked_until: 'time',
+  max_depth: 'integer',
+  members_added: 'integer',
+  members_removed: 'integer',
+  membership_id: 'id',
+  method: 'text',
+  node_id: 'id or null',
+  node_type: 'text',
+  node_types: 'texts',
+  not_after: 'time',
+  oauth_client_id: 'id',
+  organization_id: 'id or null',
+  overlap_seconds: 'integer',
+  parent_node_id: 'id or null',
+  parked: 'text',
+  password_set: 'boolean',
+  permission_keys: 'texts',
+  permissions_created: 'integer',
+  previous_status: 'text',
+  provisioned: 'boolean',
+  purpose: 'text',
+  reason: 'text',
+  received: 'integer',
+  removed: 'texts',
+  resources: 'texts',
+  rest: 'object',
+  revoked_session_ids: 'ids',
+  role_id: 'id',
+  role_ids: 'ids',
+  roles: 'objects',
+  roles_updated: 'integer',
+  scope: 'text',
+  scopes: 'texts',
+  session_id: 'id',
+  session_ids: 'ids',
+  signed_up: 'boolean',
+  signs_from: 'time',
+  slug: 'text',
+  status: 'text',
+  stored: 'integer',
+  subject_id: 'id',
+  surface: 'text',
+  template: 'text',
+  test_id: 'id',
+  top_node_id: 'id',
+  type: 'text',
+  user_id: 'id',
+  version: 'integer',
+  webhook_id: 'id',
+} as const satisfies Record<FieldName, FieldKind>;
 
-/** The fields that are not text. */
-export const kindsByName: ReadonlyMap<string, FieldKind> = new Map<string, FieldKind>(
-  Object.entries(namesOf).flatMap(([kind, names]) => names.map((name) => [name, kind as FieldKind] as const)),
-);
-
-/** A field has the same kind in all events; one that is not named above is text. */
-const kindOf = (name: string): FieldKind => kindsByName.get(name) ?? 'text';
+const kindOf = (name: string) => {
+  const [kind, orNull] = kindInWords(name).split(' ') as [Kind, string?];
+  return { ...kinds[kind], isNullable: orNull !== undefined };
+};
 
 /** Returns the kind as docs/events.md names it: `time or null`. */
-export const kindInWords = (name: string): string => `${kindOf(name)}${nullable.has(name) ? ' or null' : ''}`;
+export const kindInWords = (name: string): FieldKind => fieldKinds[name as FieldName] ?? 'text';
 
 /** Returns the field's schema for OpenAPI 3.0. */
-export const schemaOfField = (name: string, description: string): object => ({
-  ...kinds[kindOf(name)].schema,
-  ...(nullable.has(name) && { nullable: true }),
-  description,
-});
+export function schemaOfField(name: string, description: string): object {
+  const { schema, isNullable } = kindOf(name);
+  return { ...schema, ...(isNullable && { nullable: true }), description };
+}
 
 /** Returns whether a value is of its field's kind; a missing value is. */
-export const isOfItsKind = (name: string, value: unknown): boolean =>
-  value === undefined || (value === null ? nullable.has(name) : kinds[kindOf(name)].holds(value));
+export function isOfItsKind(name: string, value: unknown): boolean {
+  const { holds, isNullable } = kindOf(name);
+  return value === undefined || (value === null ? isNullable : holds(value));
+}
 
 function isId(value: unknown): boolean {
   return isUuid(value) && value === value.toLowerCase();

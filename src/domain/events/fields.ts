@@ -51,8 +51,7 @@ const connection = {
 };
 const connectionBefore = { ...connection, previous_status: 'The previous status.' };
 
-/** By type; for a type without fields the resource says it all. */
-export const eventFields: Partial<Record<EventAction, Fields>> = {
+const declared = {
   'account.updated': changed,
   'application.updated': changed,
   'account.closed': { slug: 'Its slug before.' },
@@ -292,4 +291,10 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'process.retried': process,
   'email.failed': { ...mail, reason: 'The reason, with the reply code of the mail server.' },
   'email.sent_after_all': { ...mail, ended_as: 'Its outcome before.' },
-};
+} satisfies Partial<Record<EventAction, Fields>>;
+
+/** By type; for a type without fields the resource says it all. */
+export const eventFields: Partial<Record<EventAction, Fields>> = declared;
+
+/** Every name of a field; `field-kinds.ts` has its kind. */
+export type FieldName = { [A in keyof typeof declared]: keyof (typeof declared)[A] }[keyof typeof declared];
