@@ -1,4 +1,4 @@
-// `npm run client`: writes client/schema.ts, the types of the Public API, AuthZEN and the Portal's additional
+// Part of `npm run generate`: writes client/schema.ts, the types of the Public API, AuthZEN and the Portal's additional
 // operations, from the OpenAPI document. With --check it only says whether the file is current.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const file = new URL('../client/schema.ts', import.meta.url).pathname;
 const written = generate(clientDocument(await openApiDocument()));
 if (!process.argv.includes('--check')) writeFileSync(file, written);
 else if (readFileSync(file, 'utf8') !== written) {
-  process.stderr.write('client/schema.ts is not what the API is like now: npm run client\n');
+  process.stderr.write('client/schema.ts is not what the API is like now: npm run generate\n');
   process.exitCode = 1;
 }
 

@@ -95,6 +95,6 @@ test('the whole matrix is the contract’s', () => {
   expect(matrix).toEqual(wanted);
 });
 
-test('docs/administrator-roles.md shows it: `UPDATE_DOCS=1` and this test write it', async () => {
+test('docs/administrator-roles.md shows the matrix', async () => {
   await expectGenerated('docs/administrator-roles.md', 'roles', rolesTable());
 });

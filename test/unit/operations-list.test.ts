@@ -16,6 +16,6 @@ test('every operation that is served is in the list of operations', () => {
   expect(ids.filter((id) => !isListed(id) && !isListed(id.replace(/^(portal|authzen)/, '')))).toEqual([]);
 });
 
-test('docs/operations-list.md is what the declarations generate: `UPDATE_DOCS=1` and this test write it', async () => {
+test('docs/operations-list.md is what the declarations generate', async () => {
   await expectGenerated('docs/operations-list.md', 'operations', operationsList(document));
 });
