@@ -33,3 +33,15 @@ test('a missing object in the path is 404, whatever else is wrong with the reque
   expect(operations.length).toBeGreaterThan(150);
   expect(wrong).toEqual([]);
 });
+
+test.each([
+  ['', 'account.not_found'],
+  ['/applications/%00', 'application.not_found'],
+  ['/applications/here/environments/%00', 'environment.not_found'],
+])('a slug that nothing can have is 404 in the Portal, like an unknown one (%s)', async (below, code) => {
+  const { accountSlug, applicationSlug } = account;
+  const url = `/portal/v1/accounts/${below ? accountSlug : '%00'}${below.replace('here', applicationSlug)}`;
+  const answer = await api.app.inject({ url, headers: await account.as('owner') });
+  expect([answer.statusCode, answer.json().error.code]).toEqual([404, code]);
+  expect((await api.app.inject({ url })).statusCode).toBe(401);
+});

@@ -2,6 +2,7 @@ import type { AdministratorRoleKey } from '../../../entities/administrator-role.
 import type { RoleLimits } from '../../../entities/membership-role.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { isStorable } from '../../platform/database/storable.js';
 import { needsOtherSignIn } from '../admin-mfa/other-sign-in.js';
 import { type Capability, capabilitiesOf } from '../capabilities/administrator-roles.js';
 import type { RoleInAccount } from '../capabilities/reach.js';
@@ -103,7 +104,8 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
       return (await db.statement(aliveStatement, [sessionId, userId, now()])).length > 0;
     },
     async find({ sessionId, userId }, { accountSlug, appSlug, envSlug }) {
-      const values = [sessionId, userId, now(), accountSlug, appSlug ?? null, envSlug ?? null];
+      const slugs = [accountSlug, appSlug, envSlug].map(lookedUp);
+      const values = [sessionId, userId, now(), ...slugs];
       const [row] = await db.statement<Row>(findStatement, values);
       if (!row) return 'dead';
       if (!row.membership_id) return null;
@@ -128,6 +130,9 @@ export function createPortalAccesses({ db, now }: { db: Pick<Db, 'statement'>; n
     },
   };
 }
+
+/** PostgreSQL refuses the whole statement for a slug with NUL (`%00`), which nothing has: then none is looked up. */
+const lookedUp = (slug: string | undefined): string | null => (slug !== undefined && isStorable(slug) ? slug : null);
 
 /** Returns the part of the path that exists for the holder of these roles. */
 function reachedBy({ application_id: applicationId, environment_id: environmentId, roles }: Row): Place {
