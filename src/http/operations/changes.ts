@@ -98,6 +98,6 @@ function typesOf(text: string): EventAction[] {
   const types = text.split(',').map((type) => type.trim());
   const unknown = types.find((type) => !isDomainEvent(type));
   if (unknown !== undefined)
-    throw invalidField('query.types', 'unknown', `\`"${unknown}" is not an event type of this feed\``);
+    throw invalidField('query.types', 'unknown', `"${unknown}" is not an event type of this feed`);
   return types as EventAction[];
 }
