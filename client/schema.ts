@@ -2709,7 +2709,7 @@ export interface paths {
         put?: never;
         /**
          * Retry a process
-         * @description A failed email is sent again, if it is still relevant. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment continues where it stopped, an erasure only if nobody has added or activated the person since (`process.not_failed`). A failed or cancelled delivery is attempted once more if its webhook is active; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response is 503.
+         * @description A failed email is sent again, if it is still relevant. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment continues where it stopped, an erasure only if nobody has added or activated the person since (`process.not_failed`). A failed or cancelled delivery is attempted once more if its webhook is active, or its client still receives logout tokens; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response is 503.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -4014,7 +4014,7 @@ export interface components {
              * @description Stable; null if only the status matters. New codes may be added: go by the status if the code is unknown.
              * @enum {string|null}
              */
-            code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account.sso_required" | "account.sso_unavailable" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "email_change.address_taken" | "email_change.link_invalid" | "email_change.not_found" | "email_change.password_required" | "email_change.unchanged" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.second_factor_only" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.required" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts" | null;
+            code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account.sso_required" | "account.sso_unavailable" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "email_change.address_taken" | "email_change.link_invalid" | "email_change.not_found" | "email_change.password_required" | "email_change.unchanged" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.second_factor_only" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | "oauth_client.has_no_secret" | "oauth_client.not_found" | "oauth_client.without_logout_uri" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.required" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts" | null;
             message: string;
             /** Format: date-time */
             timestamp: string;
@@ -4390,6 +4390,22 @@ export interface components {
             };
             "oauth_client.created"?: Record<string, never>;
             "oauth_client.deleted"?: Record<string, never>;
+            "oauth_client.logout_failed"?: {
+                /**
+                 * Format: uuid
+                 * @description The person.
+                 */
+                identity_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The session that has ended.
+                 */
+                session_id?: string;
+                /** @description The number of attempts. */
+                attempts?: number;
+                /** @description `refused`: its last three answers were 400. `attempts_exhausted`: it never accepted the logout token. */
+                reason?: string;
+            };
             "oauth_client.secret_rotated"?: Record<string, never>;
             "oauth_client.updated"?: {
                 /** @description Names of the fields that changed. */
@@ -7462,7 +7478,7 @@ export interface components {
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             /** Format: uuid */
             environment_id: string | null;
-            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `oauth_client` (for a logout token), `sso_domain`, `other`. */
             subject_type: string;
             /** Format: uuid */
             subject_id: string;
@@ -7520,7 +7536,7 @@ export interface components {
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             /** Format: uuid */
             environment_id: string | null;
-            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `oauth_client` (for a logout token), `sso_domain`, `other`. */
             subject_type: string;
             /** Format: uuid */
             subject_id: string;
@@ -7589,7 +7605,7 @@ export interface components {
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             /** Format: uuid */
             environment_id: string | null;
-            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `oauth_client` (for a logout token), `sso_domain`, `other`. */
             subject_type: string;
             /** Format: uuid */
             subject_id: string;
@@ -8210,6 +8226,13 @@ export interface components {
              * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri: string | null;
+            /**
+             * Format: uri
+             * @description Receives a signed logout token, as `logout_token` of a POST, for each session of a person that ends and in which the client was granted something (OpenID Connect Back-Channel Logout 1.0).
+             */
+            backchannel_logout_uri: string | null;
+            /** @description Whether logout tokens name the session alone, by `sid`. Otherwise they have `sub` as well, for which some libraries end all sessions of the person. */
+            backchannel_logout_session_required: boolean;
             has_client_secret: boolean;
             /** Format: date-time */
             created_at: string;
@@ -8254,6 +8277,13 @@ export interface components {
              * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri?: string | null;
+            /**
+             * Format: uri
+             * @description Receives a signed logout token, as `logout_token` of a POST, for each session of a person that ends and in which the client was granted something (OpenID Connect Back-Channel Logout 1.0).
+             */
+            backchannel_logout_uri?: string | null;
+            /** @description Whether logout tokens name the session alone, by `sid`. Otherwise they have `sub` as well, for which some libraries end all sessions of the person. */
+            backchannel_logout_session_required?: boolean;
             name: string;
             /** @enum {string} */
             client_type: "public" | "confidential";
@@ -8299,6 +8329,13 @@ export interface components {
              * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri: string | null;
+            /**
+             * Format: uri
+             * @description Receives a signed logout token, as `logout_token` of a POST, for each session of a person that ends and in which the client was granted something (OpenID Connect Back-Channel Logout 1.0).
+             */
+            backchannel_logout_uri: string | null;
+            /** @description Whether logout tokens name the session alone, by `sid`. Otherwise they have `sub` as well, for which some libraries end all sessions of the person. */
+            backchannel_logout_session_required: boolean;
             has_client_secret: boolean;
             /** Format: date-time */
             created_at: string;
@@ -8347,6 +8384,13 @@ export interface components {
              * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri?: string | null;
+            /**
+             * Format: uri
+             * @description Receives a signed logout token, as `logout_token` of a POST, for each session of a person that ends and in which the client was granted something (OpenID Connect Back-Channel Logout 1.0).
+             */
+            backchannel_logout_uri?: string | null;
+            /** @description Whether logout tokens name the session alone, by `sid`. Otherwise they have `sub` as well, for which some libraries end all sessions of the person. */
+            backchannel_logout_session_required?: boolean;
             name?: string;
         };
         /** ResourceActions */

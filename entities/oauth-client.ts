@@ -39,6 +39,10 @@ export class OAuthClient {
   @Column('text', { nullable: true }) logoUrl!: string | null;
   /** The URL at which the client itself starts a sign-in (OpenID Connect Core 1.0 §4). */
   @Column('text', { nullable: true }) initiateLoginUri!: string | null;
+  /** The URL that receives a logout token for each session that ends (OpenID Connect Back-Channel Logout 1.0 §2.2). */
+  @Column('text', { nullable: true }) backchannelLogoutUri!: string | null;
+  /** Whether its logout tokens name the session alone (`sid`), and not the person as well (`sub`). */
+  @Column('boolean', { default: false }) backchannelLogoutSessionRequired!: boolean;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;
 }

@@ -3,9 +3,14 @@ import { Account } from './account.js';
 import { Environment } from './environment.js';
 
 export const webhookDeliveryStatuses = ['pending', 'succeeded', 'failed', 'cancelled'] as const;
+/** The event type of deliveries of logout tokens; no subscription can name it. */
+export const logoutEventType = 'backchannel_logout';
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 
-/** One event on its way to one subscription. Its id is the `webhook-id` of every attempt, manual ones included. */
+/**
+ * One event on its way to one subscription. Its id is the `webhook-id` of every attempt, manual ones included. A logout
+ * token on its way to a client is such a row as well, with `logoutEventType` (docs/decisions/0110).
+ */
 @Entity('webhook_deliveries')
 @Index('webhook_deliveries_by_age', ['webhookId', 'createdAt', 'id'])
 @Index('webhook_deliveries_account', ['accountId', 'createdAt', 'id'])
@@ -25,11 +30,17 @@ export class WebhookDelivery {
   @ForeignKey(() => Environment, { name: 'webhook_deliveries_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid', { nullable: true })
   environmentId!: string | null;
-  /** No foreign key: a subscription is deleted without a month of its deliveries, which housekeeping deletes. */
+  /**
+   * The subscription, or the client that receives a logout token. No foreign key: either is deleted without a month of
+   * its deliveries, which housekeeping deletes.
+   */
   @Column('uuid') webhookId!: string;
   @Column('uuid') eventId!: string;
   @Column('text') eventType!: string;
-  /** The exact bytes of the JSON that is sent: they are signed, and the same at every attempt. */
+  /**
+   * The exact bytes of the JSON that is sent: they are signed, and the same at every attempt. For a logout token, the
+   * `sub` and `sid` that it names: the token itself is signed anew for each attempt.
+   */
   @Column('text') body!: string;
   @Column('text') status!: WebhookDeliveryStatus;
   /**

@@ -1,9 +1,9 @@
-import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
-import { Webhook } from './webhook.js';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
  * An event type that an active subscription wants, `*` for all; a subscription that is switched off has none. The
- * scope's id comes first, so one index look-up, cheap enough for every event, says whether anybody wants it.
+ * scope's id comes first, so one index look-up, cheap enough for every event, says whether anybody wants it. A client that receives logout tokens
+ * has routes for the events that name ended sessions.
  */
 @Entity('webhook_routes')
 @Index('webhook_routes_webhook', ['webhookId'])
@@ -11,8 +11,7 @@ export class WebhookRoute {
   /** The id of the Environment, or of the Account if the subscription is the Account's. */
   @PrimaryColumn('uuid') scopeId!: string;
   @PrimaryColumn('text') eventType!: string;
-  @ForeignKey(() => Webhook, { name: 'webhook_routes_webhook_fk', onDelete: 'CASCADE' })
-  @PrimaryColumn('uuid')
-  webhookId!: string;
+  /** The subscription, or the client. A trigger of either table deletes its routes with it. */
+  @PrimaryColumn('uuid') webhookId!: string;
   @Column('uuid') accountId!: string;
 }

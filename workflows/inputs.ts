@@ -96,8 +96,10 @@ export interface SsoDomainVerificationInput {
 
 export interface WebhookDeliveryInput {
   deliveryId: string;
-  /** The id of the subscription. */
+  /** The id of the subscription, or of the client that receives a logout token. */
   webhookId: string;
+  /** Set if the receiver is a client. */
+  receiver?: 'client';
   accountId: string;
   /** Null if the subscription belongs to the Account. */
   environmentId: string | null;

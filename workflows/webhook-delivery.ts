@@ -39,7 +39,7 @@ const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
 });
 
 /**
- * Delivers one event to one receiver: calls it, and waits for the next attempt, until it has accepted the event or the
+ * Delivers one event or logout token to one receiver: calls it, and waits for the next attempt, until it has accepted the event or the
  * attempts are used up. The row has schedule and count, so the workflow may be started again at any time.
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
@@ -87,7 +87,8 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
 /** Allows for a small difference between the clocks of two processes. */
 const shortestWaitMs = 100;
 
-function describe(current: DeliveryState, { deliveryId, webhookId }: WebhookDeliveryInput, look: DeliveryLook): string {
+function describe(current: DeliveryState, input: WebhookDeliveryInput, look: DeliveryLook): string {
+  const { deliveryId, webhookId, receiver } = input;
   const made = look.attempts === null ? '' : ` after ${look.attempts} ${look.attempts === 1 ? 'attempt' : 'attempts'}`;
   const sentences: Record<DeliveryState, string> = {
     pending: look.wakeAt
@@ -95,7 +96,8 @@ function describe(current: DeliveryState, { deliveryId, webhookId }: WebhookDeli
       : 'The receiver is being called.',
     succeeded: `Delivered${made}.`,
     failed: `Given up${made}. The delivery lists what the receiver answered, and can be retried.`,
-    cancelled: 'Cancelled: by an operator, or because its subscription was switched off or deleted.',
+    cancelled: 'Cancelled: by an operator, or because its receiver was switched off or deleted.',
   };
-  return `Delivery ${deliveryId} of webhook ${webhookId}: ${sentences[current]}`;
+  const of = receiver === 'client' ? 'of a logout token to client' : 'of webhook';
+  return `Delivery ${deliveryId} ${of} ${webhookId}: ${sentences[current]}`;
 }

@@ -106,6 +106,7 @@ const statuses: Record<ErrorCode, number> = {
   'mfa.trusted_device_not_found': 404,
   'oauth_client.has_no_secret': 400,
   'oauth_client.not_found': 404,
+  'oauth_client.without_logout_uri': 409,
   'organization.already_member': 409,
   'organization.confirmation_required': 400,
   'organization.member_not_found': 404,

@@ -57,7 +57,7 @@ interface ProcessKind<Input> {
   taskQueue: TaskQueue | ((input: Input) => TaskQueue);
   /** Returns the same id for the same input, so that starting twice starts once. */
   id(input: Input): string;
-  summary: string;
+  summary: string | ((input: Input) => string);
   firstState: string;
   /**
    * Set where support can have a process run again: after a run that failed, or after any run that has ended. Each run
@@ -172,7 +172,8 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   webhookDelivery: {
     taskQueue: 'webhooks',
     id: ({ deliveryId }) => webhookDeliveryId(deliveryId),
-    summary: 'An event on its way to a webhook receiver',
+    summary: ({ receiver }) =>
+      receiver === 'client' ? 'A logout token on its way to a client' : 'An event on its way to a webhook receiver',
     firstState: 'pending',
     news: ({ news }) => (news ? { signal: news, args: [], starts: true } : null), // an ended delivery is tried again
     about: ({ webhookId, accountId, environmentId }) => ({ subjectId: webhookId, accountId, environmentId }),
@@ -197,7 +198,7 @@ export function startOptions<P extends ProcessName>(name: P, input: ProcessInput
     workflowId: kind.id(input),
     taskQueue: typeof kind.taskQueue === 'function' ? kind.taskQueue(input) : kind.taskQueue,
     workflowIdConflictPolicy: 'USE_EXISTING',
-    staticSummary: kind.summary,
+    staticSummary: typeof kind.summary === 'function' ? kind.summary(input) : kind.summary,
     typedSearchAttributes: attributes(kind, input),
     // Accounts take turns in a queue if the server has fairness on; the activities and later runs inherit the key.
     priority: turnOf(kind.about(input)),

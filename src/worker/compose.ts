@@ -10,6 +10,7 @@ import { createEnvironmentRemovals } from '../domain/environment-removals/remova
 import { createErasures } from '../domain/erasures/erasures.js';
 import { createHousekeeping } from '../domain/housekeeping/housekeeping.js';
 import { createIdentityInviteExpiry } from '../domain/identity-invites/expiry.js';
+import { createLogoutTokens } from '../domain/oidc/tokens/logout-tokens.js';
 import { openKinds } from '../domain/processes/open.js';
 import { createReconciler } from '../domain/processes/reconciler.js';
 import { createWebhookDeliveries } from '../domain/webhooks/deliveries.js';
@@ -63,9 +64,10 @@ export function composeWorker({ config, db, log, mailer, outbound, processes }: 
       db,
       sealing,
       outbound,
+      signLogoutToken: createLogoutTokens({ keys, now }),
       now,
       schedule: config.webhookRetrySchedule,
-      onFault: (error) => log.warn({ fault: faultOf(error) }, 'a webhook could not be sent'),
+      onFault: (error) => log.warn({ fault: faultOf(error) }, 'a delivery could not be sent'),
     }),
   });
 }

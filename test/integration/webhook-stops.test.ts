@@ -73,6 +73,7 @@ const attempts = (meanwhile: () => Promise<unknown> = async () => undefined, sta
         return { status, retryAfter: null, excerpt: null };
       },
     },
+    signLogoutToken: async () => '',
     now: () => new Date(),
     schedule: [1000],
     onFault: () => undefined,

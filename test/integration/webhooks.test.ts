@@ -460,6 +460,7 @@ test('with an operator’s list of hosts no other is registered, and a delivery 
     db: api.database.db,
     sealing: createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     outbound: createOutbound({ allowedHosts: parseHosts(listed) }),
+    signLogoutToken: async () => '',
     now: () => new Date(time),
     schedule: [hours(1)],
     onFault: () => {},

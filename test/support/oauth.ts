@@ -226,6 +226,8 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
         jwksUri: null,
         logoUrl: null,
         initiateLoginUri: null,
+        backchannelLogoutUri: null,
+        backchannelLogoutSessionRequired: false,
         ...times,
         ...overrides,
       } satisfies OAuthClient;

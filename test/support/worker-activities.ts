@@ -5,6 +5,8 @@ import { createEnvironmentRemovals } from '../../src/domain/environment-removals
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
+import { createSigningKeys } from '../../src/domain/oidc/keys.js';
+import { createLogoutTokens } from '../../src/domain/oidc/tokens/logout-tokens.js';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler } from '../../src/domain/processes/reconciler.js';
 import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
@@ -52,6 +54,7 @@ export function workerActivities(
 ) {
   const { now, sealing } = services;
   const outbound = createOutbound({ allowedNetworks: loopback });
+  const keys = createSigningKeys({ db, sealing, issuer: 'http://localhost', now });
   return createActivities({
     ...services,
     domainChecks: createDomainChecks({ db, now, dns: createDns(domains), schedule: domains }),
@@ -69,6 +72,14 @@ export function workerActivities(
     removals: createEnvironmentRemovals({ db, now }),
     roleWindows: createRoleWindows({ db, now, notices: roleNotices }),
     signingKeys: { rotate: async () => ({ created: null }) },
-    webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule, onFault: () => {} }),
+    webhookDeliveries: createWebhookDeliveries({
+      db,
+      sealing,
+      outbound,
+      signLogoutToken: createLogoutTokens({ keys, now }),
+      now,
+      schedule,
+      onFault: () => {},
+    }),
   });
 }

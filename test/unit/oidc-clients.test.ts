@@ -32,6 +32,8 @@ describe('the registration of a client', () => {
     requirePkce: true,
     logoUrl: null,
     initiateLoginUri: null,
+    backchannelLogoutUri: null,
+    backchannelLogoutSessionRequired: false,
     redirectUris: ['https://app.example/cb'],
     postLogoutRedirectUris: [],
     rotateRefreshTokens: true,

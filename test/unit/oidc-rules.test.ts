@@ -331,6 +331,8 @@ test('discovery has what the specification lists', () => {
     revocation_endpoint: 'https://id.example/oauth/revoke',
     introspection_endpoint: 'https://id.example/oauth/introspect',
     end_session_endpoint: 'https://id.example/oauth/logout',
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post'],
     grant_types_supported: ['authorization_code', 'refresh_token'],

@@ -10,6 +10,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import { actForRequester } from '../act-for-requester.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { queueLogouts } from '../logout-tokens/queue.js';
 import { startLater } from '../outbox.js';
 import { deleteSessions, lockOut, removeIdentity, removeMemberships, restOf } from './steps.js';
 
@@ -81,7 +82,8 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
         await tx.save(Erasure, erasure, { reload: false });
         await lockOut(tx, identityId, now());
         await startLater(tx, 'identityErasure', erasureInput(erasure));
-        await recordEvent(tx, 'identity.erasure_requested', { accountId, resourceId: identityId });
+        const eventId = await recordEvent(tx, 'identity.erasure_requested', { accountId, resourceId: identityId });
+        await queueLogouts(tx, { accountId, identityId, eventId }, now());
         return erasure;
       }),
 

@@ -75,6 +75,7 @@ export const eventCatalogue = {
   'oauth_client.updated': configuration('oauth_client'),
   'oauth_client.secret_rotated': configuration('oauth_client'),
   'oauth_client.deleted': configuration('oauth_client'),
+  'oauth_client.logout_failed': { category: 'integration', resource: 'oauth_client', severity: 'warning' },
   'api_key.created': configuration('api_key'),
   'api_key.updated': configuration('api_key'),
   'api_key.rotated': configuration('api_key'),

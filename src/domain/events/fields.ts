@@ -93,6 +93,10 @@ const declared = {
     permissions_created: 'The number of new permissions.',
     roles_updated: 'The number of roles that were given permissions.',
   },
+  'oauth_client.logout_failed': {
+    ...{ identity_id: 'The person.', session_id: 'The session that has ended.', attempts: 'The number of attempts.' },
+    reason: '`refused`: its last three answers were 400. `attempts_exhausted`: it never accepted the logout token.',
+  },
   'oauth_client.updated': { ...changed, became: `${became} Without \`jwks\`.` },
   'api_key.created': { access_mode: '`full` or `scoped`.' },
   'api_key.updated': { is_active: 'Whether it is active now.' },

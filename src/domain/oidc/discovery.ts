@@ -16,6 +16,8 @@ export function discoveryDocument(baseUrl: string) {
     revocation_endpoint: `${baseUrl}/oauth/revoke`,
     introspection_endpoint: `${baseUrl}/oauth/introspect`,
     end_session_endpoint: `${baseUrl}/oauth/logout`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post'],
     grant_types_supported: ['authorization_code', 'refresh_token'],

@@ -19,8 +19,11 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
 
-/** The kind of a token, by its `typ` header: an access token (RFC 9068 §2.1) never passes for an ID token. */
-export type TokenType = 'at+jwt' | 'JWT';
+/**
+ * The kind of a token, by its `typ` header: an access token (RFC 9068 §2.1) or a logout token (OpenID Connect
+ * Back-Channel Logout 1.0 §2.4) never passes for an ID token.
+ */
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt';
 
 export interface SigningKeys {
   readonly issuer: string;

@@ -73,7 +73,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   const shown = (row: ProcessRow): ShownProcess => {
     const kind: Kind = kinds[row.kind];
     const { nextWakeUp, ...left } = standing(row);
-    const verbs = row.endedReason !== null && row.endedReason === kind.overFor ? [] : left.verbs;
+    const verbs = row.endedReason !== null && kind.overFor?.includes(row.endedReason) ? [] : left.verbs;
     const waitsFor = kind.open[row.state] ?? null;
     // Not a single literal: V8 takes a microsecond for each member behind a leading spread.
     return Object.assign({ ...row }, { workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs });

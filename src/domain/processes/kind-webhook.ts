@@ -1,17 +1,20 @@
-import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
+import { logoutEventType, type WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { tenantOf } from '../../platform/scope.js';
+import { assertReceivesLogouts } from '../logout-tokens/receiving.js';
 import { activeWebhook } from '../webhooks/find.js';
 import { webhookDeliveryInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
 import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
 
-const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
-  id,
-  webhookId: subjectId,
-  accountId,
-  environmentId,
+const isLogout = ({ subjectType }: ProcessRow) => subjectType === 'oauth_client';
+const deliveryIn = (row: ProcessRow) => ({
+  id: row.id,
+  webhookId: row.subjectId,
+  accountId: row.accountId,
+  environmentId: row.environmentId,
+  eventType: isLogout(row) ? logoutEventType : '',
 });
 
 /**
@@ -45,12 +48,13 @@ const endedBy = (column: string, ofStop: 'reason' | 'stopped_at') =>
 const unlessStopped = (column: string, stopped: string) =>
   `case when ${mayBeStopped} and ${stopOf('reason', 'd')} is not null then ${stopped} else d.${column} end`;
 
-/** Events on their way to the webhooks of the Account and of its Environments. */
+/** Events on their way to the webhooks of the Account and of its Environments, and logout tokens to clients. */
 export const webhookKind: Kind = {
   table: 'webhook_deliveries',
   counted: ['webhook_deliveries'],
   sql: `
-select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id as "environmentId", 'webhook' as "subjectType",
+select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id as "environmentId",
+  case event_type when '${logoutEventType}' then 'oauth_client' else 'webhook' end as "subjectType",
   webhook_id as "subjectId", ${unlessStopped('status', `'cancelled'`)} as state, created_at as since, null::timestamptz as deadline,
   created_at as "createdAt", ${endedBy('settled_at', 'stopped_at')} as "endedAt", ${endedBy('ended_reason', 'reason')} as "endedReason",
   ${unlessStopped('next_attempt_at', 'null')} as "nextAt", status as stored
@@ -59,13 +63,14 @@ from webhook_deliveries d where account_id = $1`,
   ended: ['succeeded', 'failed', 'cancelled'],
   usualEnd: 'succeeded',
   verbs: { cancel: ['pending'], retry: ['failed', 'cancelled'] },
-  overFor: 'webhook_deleted',
+  overFor: ['webhook_deleted', 'client_without_logout_uri'],
   workflowId: (row) => workflowIdOf('webhookDelivery', webhookDeliveryInput(deliveryIn(row))),
   wakesUpAt: ({ nextAt }) => nextAt,
   cancel: (tx, { id, accountId }, now) => cancelPending(tx, { accountId, id }, 'cancelled_by_operator', now()),
   lockFirst: (tx, id) => tx.query(lockedWebhookOf, [id]),
   async retry(tx, row, now) {
-    await activeWebhook(tx, tenantOf(row), row.subjectId);
+    if (isLogout(row)) await assertReceivesLogouts(tx, row, row.subjectId);
+    else await activeWebhook(tx, tenantOf(row), row.subjectId);
     await attemptNow(tx, deliveryIn(row), now());
   },
 };

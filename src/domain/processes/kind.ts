@@ -75,8 +75,8 @@ export interface Kind {
   open: Record<string, WaitsFor>;
   /** What can be done with it, and in which states. */
   verbs: Partial<Record<Verb, readonly string[]>>;
-  /** Why nothing more can be done with it, whatever its state. */
-  overFor?: string;
+  /** The reasons of an end for which nothing more can be done with it. */
+  overFor?: readonly string[];
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null if only Temporal knows. Only asked for open ones. */
   wakesUpAt(standing: ProcessStanding, now: Date): Date | null;

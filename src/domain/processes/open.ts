@@ -131,7 +131,7 @@ export const openKinds = ({
   },
   webhookDelivery: async (tx, { id, since, take }) => {
     const where = { status: 'pending' as const, id, createdAt: since };
-    const select = { id: true, webhookId: true, accountId: true, environmentId: true };
+    const select = { id: true, webhookId: true, accountId: true, environmentId: true, eventType: true };
     const rows = await tx.find(WebhookDelivery, { where, select, take, order });
     return rows.map((row) => ({ id: row.id, input: webhookDeliveryInput(row) }));
   },

@@ -3,9 +3,11 @@ import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { after, type Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
-import { webhookAttempts, webhookDeliveries } from '../../platform/metrics/metrics.js';
+import { logoutAttempts, logoutTokens, webhookAttempts, webhookDeliveries } from '../../platform/metrics/metrics.js';
 import { OutboundError } from '../../platform/outbound/errors.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
+import type { OutboundPost } from '../../platform/outbound/post.js';
+import { logoutMessage, type SignLogoutToken } from '../logout-tokens/message.js';
 import { type Admission, createAdmission } from './admission.js';
 import { type AttemptResult, type BegunAttempt, beginAttempt } from './attempt-rows.js';
 import type { RetrySchedule } from './retries.js';
@@ -18,6 +20,7 @@ export interface WebhookDeliveriesDeps {
   db: Db;
   sealing: Pick<Sealing, 'open'>;
   outbound: Pick<Outbound, 'post'>;
+  signLogoutToken: SignLogoutToken;
   now: Clock;
   schedule: RetrySchedule;
   /** Called with errors that are our own fault: a secret whose master key is missing, for example. */
@@ -42,6 +45,7 @@ export function createWebhookDeliveries({
   db,
   sealing,
   outbound,
+  signLogoutToken,
   now,
   schedule,
   onFault,
@@ -51,7 +55,7 @@ export function createWebhookDeliveries({
     /**
      * Calls the receiver if that is due, and returns the delivery's state. After a crash between the receiver's answer
      * and our commit the receiver is called again: delivery is at least once, with the same `webhook-id`.
-     * @param webhookId id of the subscription, to decide without a query whether its receiver may be called now
+     * @param webhookId id of the subscription or client, to decide without a query whether its receiver may be called now
      * @param accountId id of its Account, for the same decision; a process of an earlier release does not send it
      */
     async attempt(id: string, webhookId: string, accountId?: string): Promise<DeliveryLook> {
@@ -71,11 +75,11 @@ export function createWebhookDeliveries({
         answered = false;
         const result = await call(id, begun, startedAt);
         answered = result.statusCode !== null;
-        webhookAttempts.inc({ outcome: outcomeOf(result) });
-        const { webhookId: ofWebhook, url, number, nextAttemptAt: dueAt } = begun;
-        const attempt = { id, webhookId: ofWebhook, url, number, result, dueAt, schedule, now: now() };
+        const { webhookId: ofWebhook, isLogout, url, number, nextAttemptAt: dueAt } = begun;
+        (isLogout ? logoutAttempts : webhookAttempts).inc({ outcome: outcomeOf(result) });
+        const attempt = { id, webhookId: ofWebhook, isLogout, url, number, result, dueAt, schedule, now: now() };
         const ended = await settleAttempt(db, attempt);
-        if (ended.status !== 'pending') webhookDeliveries.inc({ status: ended.status });
+        if (ended.status !== 'pending') (isLogout ? logoutTokens : webhookDeliveries).inc({ status: ended.status });
         return look(ended);
       } finally {
         entry.leave(answered);
@@ -86,20 +90,32 @@ export function createWebhookDeliveries({
     cancel: (id: string): Promise<DeliveryLook> => cancel(id, 'cancelled_by_operator'),
   };
 
-  async function call(id: string, { url, body, ...webhook }: BegunAttempt, sentAt: Date): Promise<AttemptResult> {
+  async function messageOf(
+    id: string,
+    { isLogout, clientId, needsSession, body, ...webhook }: BegunAttempt,
+    sentAt: Date,
+  ): Promise<OutboundPost> {
+    if (isLogout) return logoutMessage(signLogoutToken, { clientId, needsSession }, body);
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'gatehouse-webhooks',
+      ...signatureHeaders({ id, sentAt, body }, secretsOf(webhook, sentAt)),
+    };
+    return { headers, body };
+  }
+
+  async function call(id: string, attempt: BegunAttempt, sentAt: Date): Promise<AttemptResult> {
     const begun = performance.now();
     const result = (rest: Omit<AttemptResult, 'durationMs'>) => ({
       durationMs: Math.round(performance.now() - begun),
       ...rest,
     });
     try {
-      const headers = {
-        'content-type': 'application/json',
-        'user-agent': 'gatehouse-webhooks',
-        ...signatureHeaders({ id, sentAt, body }, secretsOf(webhook, sentAt)),
-      };
-      const { status, retryAfter, excerpt } = await outbound.post(url, { headers, body });
-      return result({ statusCode: status, error: null, responseExcerpt: excerpt, retryAfter });
+      const message = await messageOf(id, attempt, sentAt);
+      const { status, retryAfter, excerpt } = await outbound.post(attempt.url, message);
+      // Nobody is shown the answer to a logout token, which may repeat the token.
+      const responseExcerpt = attempt.isLogout ? null : excerpt;
+      return result({ statusCode: status, error: null, responseExcerpt, retryAfter });
     } catch (error) {
       // Our own fault is an attempt, too: if it were thrown, the activity would be retried forever.
       const reason = error instanceof OutboundError ? error.reason : 'internal';
@@ -119,8 +135,9 @@ export function createWebhookDeliveries({
     return sealed.map((text) => sealing.open(text, webhookSecretContext(webhook.webhookId)));
   }
 
-  /** Cancels a delivery whose subscription was switched off or deleted after the fan-out. */
-  function unwanted(id: string, { isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
+  /** Cancels a delivery that its receiver does not want any more: it was switched off or deleted after the fan-out. */
+  function unwanted(id: string, { isLogout, isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
+    if (isLogout) return cancel(id, 'client_without_logout_uri');
     return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : 'webhook_disabled'));
   }
 

@@ -1,4 +1,6 @@
 import type { Db, Statement } from '../../platform/database/db.js';
+import { logoutInput, logoutsInsert } from '../logout-tokens/queue.js';
+import { sessionEndings } from '../logout-tokens/routes.js';
 import { outboxChannel } from '../outbox.js';
 import { accountOnlyEventTypes } from './types.js';
 
@@ -8,7 +10,7 @@ export const webhooksChannel = 'gatehouse_webhooks';
 export interface FannedOut {
   /** Events that were taken from the queue. */
   events: number;
-  /** Deliveries that were created. */
+  /** Deliveries that were created, to subscriptions and to clients. */
   deliveries: number;
   /** The last place in the queue that was taken; null if there was none. */
   latest: number | null;
@@ -31,7 +33,7 @@ with taken as (
   returning id, event_id, event_created_at
 ),
 told as materialized (
-  select t.id as place, e.id, e.action, e.account_id, e.environment_id, e.traceparent,
+  select t.id as place, e.id, e.action, e.account_id, e.environment_id, e.traceparent, e.resource_id, e.metadata,
     json_build_object('type', e.action,
       'timestamp', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
       'data', e.metadata || jsonb_build_object('resource_type', e.resource_type, 'resource_id', e.resource_id),
@@ -53,20 +55,34 @@ made as (
   order by told.place
   returning id, webhook_id, account_id, environment_id, event_id
 ),
+ended as materialized (
+  select told.account_id, told.environment_id, told.id as event_id, told.resource_id::uuid as identity_id, s.id::uuid as session_id
+  from told cross join lateral jsonb_array_elements_text(
+    coalesce(told.metadata -> 'session_ids', jsonb_build_array(told.metadata -> 'session_id'))) s(id)
+  where told.action = any (array['${sessionEndings.join("', '")}'])
+),
+logouts as (${logoutsInsert('ended')}
+),
+wanted as (
+  select *, jsonb_build_object('deliveryId', made.id, 'webhookId', made.webhook_id,
+    'accountId', made.account_id, 'environmentId', made.environment_id) as input from made
+  union all
+  select *, ${logoutInput('logouts')} from logouts
+),
 asked as (
   insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
-  select gen_random_uuid(), 'webhookDelivery', jsonb_build_object('deliveryId', made.id, 'webhookId', made.webhook_id,
-    'accountId', made.account_id, 'environmentId', made.environment_id), made.account_id, clock_timestamp(), clock_timestamp(), 0, told.traceparent
-  from made join told on told.id = made.event_id
+  select gen_random_uuid(), 'webhookDelivery', wanted.input, wanted.account_id, clock_timestamp(), clock_timestamp(), 0, told.traceparent
+  from wanted join told on told.id = wanted.event_id
 )
-select (select count(*)::int from taken) as events, (select max(id)::float8 from taken) as latest, made.count as deliveries,
-  case when made.count > 0 then pg_notify('${outboxChannel}', '') end
-from (select count(*)::int from made) made`,
+select (select count(*)::int from taken) as events, (select max(id)::float8 from taken) as latest, wanted.count as deliveries,
+  case when wanted.count > 0 then pg_notify('${outboxChannel}', '') end
+from (select count(*)::int from wanted) wanted`,
 };
 
 /**
- * Creates a delivery of the oldest queued events for each active subscription to them, exactly once even if several
- * workers do this at the same time, and requests the processes of the deliveries.
+ * Creates a delivery of the oldest queued events for each active subscription to them, and of a logout token for each
+ * client concerned by the end of a session, exactly once even if several workers do this at the same time, and requests
+ * the processes of the deliveries.
  * @param limit the maximum number of events
  * @param behind only events behind this place in the queue
  */

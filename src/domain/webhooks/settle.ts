@@ -1,10 +1,13 @@
 import { type EntityManager, In, IsNull, LessThanOrEqual, Not } from 'typeorm';
+import { OAuthClient } from '../../../entities/oauth-client.js';
 import { Webhook } from '../../../entities/webhook.js';
+import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { after, days } from '../../platform/clock.js';
 import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
+import { mostRefusals } from '../logout-tokens/message.js';
 import { type AttemptResult, listResult } from './attempt-rows.js';
 import { disableWebhook } from './disable.js';
 import { tellAdministrators } from './mails.js';
@@ -14,6 +17,8 @@ import { endStopped } from './stops.js';
 export interface MadeAttempt {
   id: string;
   webhookId: string;
+  /** Whether the receiver is a client, which is never switched off: people's sign-outs depend on it. */
+  isLogout: boolean;
   /** The URL that was called. The result does not count against a URL that was set since. */
   url: string;
   number: number;
@@ -46,8 +51,8 @@ export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt)
   });
 
 /** Marks the delivery as succeeded even if it was cancelled or its subscription switched off during the attempt. */
-async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): Promise<void> {
-  await tx.update(Webhook, { id: webhookId, failingSince: Not(IsNull()) }, { failingSince: null });
+async function succeed(tx: EntityManager, { id, webhookId, isLogout, now }: MadeAttempt): Promise<void> {
+  if (!isLogout) await tx.update(Webhook, { id: webhookId, failingSince: Not(IsNull()) }, { failingSince: null });
   await tx.update(
     WebhookDelivery,
     { id, status: In(['pending', 'cancelled']) },
@@ -59,26 +64,49 @@ async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): 
  * Schedules the next attempt, or gives up. An attempt that somebody requested during this one stays scheduled.
  * @param attempts how many attempts have completed
  */
-async function fail(
-  tx: EntityManager,
-  { id, webhookId, url, result, dueAt, schedule, now }: MadeAttempt,
-  attempts: number,
-): Promise<void> {
-  await tx.update(Webhook, { id: webhookId, url, failingSince: IsNull() }, { failingSince: now });
-  if (result.statusCode === 410) await disableWebhook(tx, webhookId, 'gone', now, { url });
-  else {
-    const failingSince = LessThanOrEqual(after(now, -givenUpAfterMs));
-    const disabled = await disableWebhook(tx, webhookId, 'failing', now, { url, failingSince });
-    if (disabled) await tellAdministrators(tx, disabled, now);
-  }
+async function fail(tx: EntityManager, attempt: MadeAttempt, attempts: number): Promise<void> {
+  const { id, isLogout, result, dueAt, schedule, now } = attempt;
+  if (!isLogout) await countAgainst(tx, attempt);
   const delivery = await tx.findOne(WebhookDelivery, { where: { id }, lock: { mode: 'pessimistic_write' } });
   if (await endStopped(tx, id)) return;
   if (delivery?.nextAttemptAt && delivery.nextAttemptAt.getTime() !== dueAt?.getTime()) return;
-  const next = nextAttemptAt(schedule, { attempts, retryAfter: result.retryAfter, now });
+  const isRefused = isLogout && (await wasRefused(tx, id));
+  const next = isRefused ? null : nextAttemptAt(schedule, { attempts, retryAfter: result.retryAfter, now });
   if (next) return void (await tx.update(WebhookDelivery, { id, status: 'pending' }, { nextAttemptAt: next }));
-  const ended = { status: 'failed', endedReason: 'attempts_exhausted', nextAttemptAt: null, settledAt: now } as const;
+  const endedReason = isRefused ? 'refused' : 'attempts_exhausted';
+  const ended = { status: 'failed', endedReason, nextAttemptAt: null, settledAt: now } as const;
   const { affected } = await tx.update(WebhookDelivery, { id, status: 'pending' }, ended);
-  if (affected) await recordFailure(tx, id, attempts);
+  if (affected) await (isLogout ? recordFailedLogout : recordFailure)(tx, id, attempts);
+}
+
+/** Switches a subscription off whose receiver does not want it, or has failed for days. */
+async function countAgainst(tx: EntityManager, { webhookId, url, result, now }: MadeAttempt): Promise<void> {
+  await tx.update(Webhook, { id: webhookId, url, failingSince: IsNull() }, { failingSince: now });
+  if (result.statusCode === 410) return void (await disableWebhook(tx, webhookId, 'gone', now, { url }));
+  const failingSince = LessThanOrEqual(after(now, -givenUpAfterMs));
+  const disabled = await disableWebhook(tx, webhookId, 'failing', now, { url, failingSince });
+  if (disabled) await tellAdministrators(tx, disabled, now);
+}
+
+/** Whether the latest calls have all been answered 400, as often as a client is believed not to mean it. */
+async function wasRefused(tx: EntityManager, deliveryId: string): Promise<boolean> {
+  const where = { deliveryId, durationMs: Not(IsNull()) };
+  const latest = await tx.find(WebhookAttempt, { where, order: { number: 'DESC' }, take: mostRefusals });
+  return latest.length === mostRefusals && latest.every(({ statusCode }) => statusCode === 400);
+}
+
+async function recordFailedLogout(tx: EntityManager, id: string, attempts: number): Promise<void> {
+  const { accountId, environmentId, webhookId, body, endedReason } = await tx.findOneByOrFail(WebhookDelivery, { id });
+  const { sub, sid } = JSON.parse(body);
+  await recordEvent(tx, 'oauth_client.logout_failed', {
+    accountId,
+    environmentId,
+    resourceId: webhookId,
+    resourceLabel: (await tx.findOneBy(OAuthClient, { id: webhookId }))?.name ?? null,
+    metadata: { identity_id: sub, session_id: sid, reason: endedReason, attempts },
+    outcome: 'failure',
+    actor: systemActor,
+  });
 }
 
 async function recordFailure(tx: EntityManager, id: string, attempts: number): Promise<void> {

@@ -4,7 +4,12 @@ import { DomainError } from '../errors.js';
 import { startLater } from '../outbox.js';
 import { webhookDeliveryInput } from './process.js';
 
-export type CancelReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone' | 'cancelled_by_operator';
+export type CancelReason =
+  | 'webhook_deleted'
+  | 'webhook_disabled'
+  | 'webhook_gone'
+  | 'client_without_logout_uri'
+  | 'cancelled_by_operator';
 
 /** Cancels a pending delivery. Its process finds the row cancelled when it reads it next. */
 export async function cancelPending(

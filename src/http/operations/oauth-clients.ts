@@ -70,6 +70,17 @@ const Settings = {
       '`login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an ' +
       'identity provider has started: the application then sends an authorization request from the browser that is in use.',
   }),
+  backchannel_logout_uri: Nullable({
+    ...Url,
+    description:
+      'Receives a signed logout token, as `logout_token` of a POST, for each session of a person that ends and in which the ' +
+      'client was granted something (OpenID Connect Back-Channel Logout 1.0).',
+  }),
+  backchannel_logout_session_required: Type.Boolean({
+    description:
+      'Whether logout tokens name the session alone, by `sid`. Otherwise they have `sub` as well, for which some libraries end ' +
+      'all sessions of the person.',
+  }),
 };
 const ClientFields = {
   id: Id,
@@ -103,6 +114,8 @@ const present = (client: OAuthClient) => ({
   jwks_uri: client.jwksUri,
   logo_url: client.logoUrl,
   initiate_login_uri: client.initiateLoginUri,
+  backchannel_logout_uri: client.backchannelLogoutUri,
+  backchannel_logout_session_required: client.backchannelLogoutSessionRequired,
   has_client_secret: client.secretHash !== null,
   created_at: client.createdAt,
   updated_at: client.updatedAt,
@@ -158,6 +171,8 @@ export const createOAuthClient = operation({
       jwksUri: body.jwks_uri ?? null,
       logoUrl: body.logo_url ?? null,
       initiateLoginUri: body.initiate_login_uri,
+      backchannelLogoutUri: body.backchannel_logout_uri,
+      backchannelLogoutSessionRequired: body.backchannel_logout_session_required,
     });
     return { data: { ...present(client), client_secret: secret } };
   },

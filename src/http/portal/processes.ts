@@ -21,7 +21,7 @@ const fields = {
   subject_type: Type.String({
     description:
       'The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, ' +
-      '`webhook`, `sso_domain`, `other`.',
+      '`webhook`, `oauth_client` (for a logout token), `sso_domain`, `other`.',
   }),
   subject_id: Id,
   state: Growing(states, 'The current state of its row in the database.'),
@@ -214,7 +214,7 @@ export const retryProcess = operation({
     'A failed email is sent again, if it is still relevant. A cancelled grace period sends its remaining reminders; a ' +
     'cancelled erasure or removal of an environment continues where it stopped, an erasure only if nobody has added or ' +
     'activated the person since (`process.not_failed`). A failed or cancelled delivery is attempted once more if its ' +
-    'webhook is active; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response ' +
+    'webhook is active, or its client still receives logout tokens; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response ' +
     'is 503.',
   capability: 'processes.manage',
   exists,
@@ -225,6 +225,7 @@ export const retryProcess = operation({
       'process.not_found',
       'process.not_failed',
       'process.verb_not_supported',
+      'oauth_client.without_logout_uri',
       'sso_domain.limit_reached',
       'webhook.not_found',
       'webhook.inactive',

@@ -94,6 +94,14 @@ export const webhookDeliveries = counter(
   'Deliveries that have ended, by outcome.',
   ['status'],
 );
+export const logoutAttempts = counter(
+  'gatehouse_logout_token_attempts_total',
+  'Calls of clients with a logout token, by the class of the response status, or the reason why there was none.',
+  ['outcome'],
+);
+export const logoutTokens = counter('gatehouse_logout_tokens_total', 'Logout tokens that have ended, by outcome.', [
+  'status',
+]);
 export const domainLooks = counter('gatehouse_sso_domain_looks_total', 'Checks for the records of claimed domains.', [
   'outcome',
 ]);

@@ -124,6 +124,46 @@ test('a client may have a page that starts sign-ins itself: a web page, and noth
   expect((await change(made.id, { initiate_login_uri: null })).initiate_login_uri).toBeNull();
 });
 
+test('a client may have an address for logout tokens, which is checked like others that are called', async () => {
+  expect(await create()).toMatchObject({
+    backchannel_logout_uri: null,
+    backchannel_logout_session_required: false,
+  });
+  const given = {
+    backchannel_logout_uri: 'https://app.example/logout?tenant=acme',
+    backchannel_logout_session_required: true,
+  };
+  const made = await create(given);
+  expect(made).toMatchObject(given);
+  const routes = () =>
+    rowsOf(api, `select scope_id, event_type from webhook_routes where webhook_id = '${made.id}' order by event_type`);
+  const scope_id = account.scope.environmentId;
+  const both = ['identity.sessions_revoked', 'identity.signed_out'].map((event_type) => ({ scope_id, event_type }));
+  expect(await routes()).toEqual(both);
+  for (const [uri, code] of [
+    ['http://app.example/logout', 'redirect_uri'],
+    ['com.example.app:/logout', 'redirect_uri'],
+    ['https://app.example/#logout', 'redirect_uri'],
+    ['https://ana:secret@app.example/logout', 'redirect_uri'],
+    ['https://10.0.0.1/logout', 'address'],
+    ['https://169.254.169.254/latest', 'address'],
+    ['logout', 'format'],
+  ]) {
+    const refused = await call('PATCH', `${path}/${made.id}`, { backchannel_logout_uri: uri });
+    expect([uri, outcomeOf(refused), refused.json().error.details[0]]).toMatchObject([
+      uri,
+      '400 validation.failed',
+      { field: 'backchannel_logout_uri', code },
+    ]);
+    const body = { name: 'Shop', client_type: 'public', redirect_uris: [], backchannel_logout_uri: uri };
+    expect(outcomeOf(await call('POST', path, body))).toBe('400 validation.failed');
+  }
+  await change(made.id, { backchannel_logout_uri: 'https://app.example/other' });
+  expect(await routes()).toEqual(both);
+  expect((await change(made.id, { backchannel_logout_uri: null })).backchannel_logout_uri).toBeNull();
+  expect(await routes()).toEqual([]);
+});
+
 test('a client may be granted all scopes, or those that are listed', async () => {
   const all = ['openid', 'profile', 'email', 'org', 'permissions'];
   expect((await create()).scopes).toEqual(all);

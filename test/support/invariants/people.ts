@@ -99,7 +99,9 @@ export const peopleInvariants: readonly Invariant[] = [
   {
     name: 'routes of webhooks',
     text: `select coalesce(w.id, r.webhook_id) || ' ' || coalesce(w.event_type, r.event_type) || ': subscribed ' || (w.id is not null) || ', routed ' || (r.webhook_id is not null) as what
-    from (select id, unnest(event_types) as event_type, coalesce(environment_id, account_id) as scope_id from webhooks where is_active) w
+    from (select id, unnest(event_types) as event_type, coalesce(environment_id, account_id) as scope_id from webhooks where is_active
+        union all select id, unnest(array['identity.signed_out', 'identity.sessions_revoked']), environment_id from oauth_clients
+        where backchannel_logout_uri is not null) w
       full join webhook_routes r on r.webhook_id = w.id and r.event_type = w.event_type and r.scope_id = w.scope_id
     where w.id is null or r.webhook_id is null`,
   },

@@ -13,17 +13,22 @@ import { DomainError, invalidField } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
 import { inDeclaredOrder } from '../../lists/declared-order.js';
 import { containing, type Page, type PageRequest, readPage } from '../../lists/paging.js';
+import { writeLogoutRoutes } from '../../logout-tokens/routes.js';
 import { scopes } from '../scopes.js';
 import { isBySecret } from './authentication.js';
 import type { ClientSettings } from './rules.js';
 import { assertClient, assertUsableKeys } from './rules.js';
 
 /** A new client; omitted settings are as for one of the Account's own applications. */
-export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired' | 'initiateLoginUri'> & {
-  initiateLoginUri?: string | null | undefined;
-  scopes?: string[] | undefined;
-  consentRequired?: boolean | undefined;
+export type NewClient = Omit<ClientSettings, Omissible> & {
+  [setting in Omissible]?: ClientSettings[setting] | undefined;
 };
+type Omissible =
+  | 'scopes'
+  | 'consentRequired'
+  | 'initiateLoginUri'
+  | 'backchannelLogoutUri'
+  | 'backchannelLogoutSessionRequired';
 
 export type ClientPage = PageRequest<'created_at' | 'name'> & { clientId?: string | undefined };
 
@@ -60,9 +65,9 @@ export function createClientManagement({
   guard?: Pick<Guard, 'enter'>;
 }): ClientManagement {
   /** @throws DomainError validation.failed */
-  function assertCallable(jwksUri: string | null): void {
-    const fault = guard && jwksUri ? faultOfTarget(guard, jwksUri) : null;
-    if (fault) throw invalidField('jwks_uri', fault.code, fault.message);
+  function assertCallable(field: 'jwks_uri' | 'backchannel_logout_uri', uri: string | null): void {
+    const fault = guard && uri ? faultOfTarget(guard, uri) : null;
+    if (fault) throw invalidField(field, fault.code, fault.message);
   }
 
   return {
@@ -76,10 +81,19 @@ export function createClientManagement({
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
     async create(scope, given) {
       const { scopes: listed = [...scopes], consentRequired = false, initiateLoginUri = null } = given;
-      const input = { ...given, scopes: inDeclaredOrder(scopes, listed), consentRequired, initiateLoginUri };
+      const { backchannelLogoutUri = null, backchannelLogoutSessionRequired = false } = given;
+      const input = {
+        ...given,
+        scopes: inDeclaredOrder(scopes, listed),
+        consentRequired,
+        initiateLoginUri,
+        backchannelLogoutUri,
+        backchannelLogoutSessionRequired,
+      };
       assertClient(input);
       assertUsableKeys(input.jwks);
-      assertCallable(input.jwksUri);
+      assertCallable('jwks_uri', input.jwksUri);
+      assertCallable('backchannel_logout_uri', backchannelLogoutUri);
       const secret = hasSecret(input) ? newSecret() : null;
       const at = now();
       return db.transaction(scope, async (tx) => {
@@ -94,6 +108,7 @@ export function createClientManagement({
         };
         if (!client.requirePkce) await assertWithoutPkce(tx, scope);
         await tx.insert(OAuthClient, client);
+        if (backchannelLogoutUri !== null) await writeLogoutRoutes(tx, client);
         await recordEvent(tx, 'oauth_client.created', { ...scope, resourceId: client.id, resourceLabel: client.name });
         return { client, secret };
       });
@@ -107,11 +122,14 @@ export function createClientManagement({
         const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
         assertClient(updated);
         if (changed.includes('jwks')) assertUsableKeys(updated.jwks);
-        if (changed.includes('jwks_uri')) assertCallable(updated.jwksUri);
+        if (changed.includes('jwks_uri')) assertCallable('jwks_uri', updated.jwksUri);
+        const isToldElsewhere = changed.includes('backchannel_logout_uri');
+        if (isToldElsewhere) assertCallable('backchannel_logout_uri', updated.backchannelLogoutUri);
         if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
         // A client that begins to use a secret must be given one, and one that stops must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
+        if (isToldElsewhere) await writeLogoutRoutes(tx, updated);
         await recordEvent(tx, 'oauth_client.updated', {
           ...scope,
           resourceId: id,

@@ -19,6 +19,8 @@ export type ClientSettings = Pick<
   | 'jwksUri'
   | 'logoUrl'
   | 'initiateLoginUri'
+  | 'backchannelLogoutUri'
+  | 'backchannelLogoutSessionRequired'
 >;
 
 /**
@@ -26,7 +28,7 @@ export type ClientSettings = Pick<
  * @throws DomainError validation.failed naming the field
  */
 export function assertClient(client: ClientSettings): void {
-  const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri, initiateLoginUri } = client;
+  const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri } = client;
   if ((clientType === 'public') !== (method === 'none')) {
     throw invalidField('token_endpoint_auth_method', 'mismatch', 'must be none for public clients, and only for those');
   }
@@ -41,12 +43,8 @@ export function assertClient(client: ClientSettings): void {
     throw invalidField('jwks', 'private_key', 'contains a private key; register only public keys');
   }
   if (jwksUri && !isSecure(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
-  if (initiateLoginUri !== null && !isSecure(initiateLoginUri))
-    throw invalidField(
-      'initiate_login_uri',
-      'redirect_uri',
-      problemOfRedirectUri(initiateLoginUri) ?? 'must use https',
-    );
+  assertPage('initiate_login_uri', client.initiateLoginUri);
+  assertPage('backchannel_logout_uri', client.backchannelLogoutUri);
   client.redirectUris.forEach((uri, index) => {
     const problem = problemOfRedirectUri(uri);
     if (problem) throw invalidField(`redirect_uris[${index}]`, 'redirect_uri', problem);
@@ -55,6 +53,12 @@ export function assertClient(client: ClientSettings): void {
     const problem = problemOfRedirectUri(uri);
     if (problem) throw invalidField(`post_logout_redirect_uris[${index}]`, 'redirect_uri', problem);
   });
+}
+
+/** @throws DomainError validation.failed */
+function assertPage(field: string, uri: string | null): void {
+  if (uri !== null && !isSecure(uri))
+    throw invalidField(field, 'redirect_uri', problemOfRedirectUri(uri) ?? 'must use https');
 }
 
 /**
