@@ -1,9 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * An event type that an active subscription wants, `*` for all; a subscription that is switched off has none. The
- * scope's id comes first, so one index look-up, cheap enough for every event, says whether anybody wants it. A client that receives logout tokens
- * has routes for the events that name ended sessions.
+ * An event type that an active subscription wants, `*` for all; a subscription that is switched off has none. A client
+ * that receives logout tokens has routes for the events that name ended sessions. The scope's id comes first, so one
+ * index look-up, cheap enough for every event, says whether anybody wants it.
  */
 @Entity('webhook_routes')
 @Index('webhook_routes_webhook', ['webhookId'])
