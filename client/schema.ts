@@ -8202,7 +8202,7 @@ export interface components {
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
             /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce: boolean;
-            /** @description Refresh tokens of public clients are always rotated. */
+            /** @description May be false only for confidential clients; refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes: components["schemas"]["OAuthScope"][];
@@ -8253,7 +8253,7 @@ export interface components {
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
             /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce?: boolean;
-            /** @description Refresh tokens of public clients are always rotated. */
+            /** @description May be false only for confidential clients; refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens?: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes?: components["schemas"]["OAuthScope"][];
@@ -8305,7 +8305,7 @@ export interface components {
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
             /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce: boolean;
-            /** @description Refresh tokens of public clients are always rotated. */
+            /** @description May be false only for confidential clients; refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes: components["schemas"]["OAuthScope"][];
@@ -8360,7 +8360,7 @@ export interface components {
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
             /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce?: boolean;
-            /** @description Refresh tokens of public clients are always rotated. */
+            /** @description May be false only for confidential clients; refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens?: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes?: components["schemas"]["OAuthScope"][];

@@ -219,7 +219,7 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
         tokenEndpointAuthMethod: method,
         secretHash: secret === null ? null : hashSecret(secret),
         requirePkce: true,
-        rotateRefreshTokens: false,
+        rotateRefreshTokens: method === 'none',
         scopes: ['openid', 'profile', 'email', 'org', 'permissions'],
         consentRequired: false,
         jwks: null,

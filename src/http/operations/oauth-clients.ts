@@ -46,7 +46,9 @@ const Settings = {
       'May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies ' +
       'to all.',
   }),
-  rotate_refresh_tokens: Type.Boolean({ description: 'Refresh tokens of public clients are always rotated.' }),
+  rotate_refresh_tokens: Type.Boolean({
+    description: 'May be false only for confidential clients; refresh tokens of public clients are always rotated.',
+  }),
   scopes: Type.Array(OneOf(scopes, { title: 'OAuthScope' }), {
     minItems: 1,
     uniqueItems: true,

@@ -28,12 +28,15 @@ export type ClientSettings = Pick<
  * @throws DomainError validation.failed naming the field
  */
 export function assertClient(client: ClientSettings): void {
-  const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri } = client;
+  const { clientType, tokenEndpointAuthMethod: method, requirePkce, rotateRefreshTokens, jwks, jwksUri } = client;
   if ((clientType === 'public') !== (method === 'none')) {
     throw invalidField('token_endpoint_auth_method', 'mismatch', 'must be none for public clients, and only for those');
   }
   if (clientType === 'public' && !requirePkce) {
     throw invalidField('require_pkce', 'required', 'cannot be disabled for public clients (RFC 9700 §2.1.1)');
+  }
+  if (clientType === 'public' && !rotateRefreshTokens) {
+    throw invalidField('rotate_refresh_tokens', 'required', 'cannot be disabled for public clients (RFC 9700 §2.2.2)');
   }
   if (jwks && jwksUri) throw invalidField('jwks_uri', 'exclusive', 'cannot be used together with jwks');
   if ((method === 'private_key_jwt') !== Boolean(jwks || jwksUri)) {
