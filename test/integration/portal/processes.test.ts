@@ -494,6 +494,21 @@ test.each([
   expect((await itemsOf('?kind=invite'))[0]).toMatchObject({ deadline: before });
 });
 
+test('an extension ends later than the deadline before it, and at most thirty days from now', async () => {
+  const { id, expires_at: before } = await anInvite();
+  const extend = async (body: object) => (await owner('POST', `/processes/${id}/extend`, body)).json();
+  const detailsOf = async (body: object) => {
+    const [{ field, code }] = (await extend(body)).error.details;
+    return [field, code];
+  };
+  const at = (base: string | Date, ms: number) => new Date(new Date(base).getTime() + ms).toISOString();
+  expect(await detailsOf({ until: before })).toEqual(['until', 'process.not_later']);
+  expect(await detailsOf({ expires_in: '1h' })).toEqual(['expires_in', 'process.not_later']);
+  expect(await detailsOf({ until: at(api.clock.now, 30 * 24 * hour + 1) })).toEqual(['until', 'process.too_late']);
+  for (const until of [at(before, 1), at(api.clock.now, 30 * 24 * hour)])
+    expect((await extend({ until })).data).toMatchObject({ deadline: until });
+});
+
 test('an expired invite can be resent, and nothing else', async () => {
   const { id } = await anInvite();
   await rowsOf(api, `update administrator_invites set expires_at = expires_at - interval '8 days' where id = $1`, [id]);
