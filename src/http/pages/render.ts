@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
 import { inWords } from '../../domain/emails/in-words.js';
@@ -6,9 +6,9 @@ import { isColor, palette } from '../../platform/colors.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { oneLine } from '../../platform/mail/values.js';
 import { escapeMarkup } from '../../platform/markup.js';
-import { projectRoot } from '../../platform/root.js';
 import { iconOf } from './icon.js';
 import type { Pages } from './pages.js';
+import { templates, templatesFolder } from './templates.js';
 import { imageSource, linkTarget } from './urls.js';
 
 /** How an Environment presents itself. */
@@ -31,8 +31,6 @@ export interface PageContext {
 /** Our scripts, in `templates/pages/scripts`: they are inline, below the content of the page. */
 export type PageScript = 'captcha' | 'codes' | 'form-post' | 'reveal' | 'sent-once' | 'webauthn';
 
-const folder = join(projectRoot, 'templates/pages');
-
 const eta = new Eta({
   functionHeader: 'const { t, href, values } = it;',
   rmWhitespace: true,
@@ -40,9 +38,7 @@ const eta = new Eta({
 });
 
 // Compiled when the process starts: a broken template stops a release and not a sign-in.
-for (const file of readdirSync(folder)) {
-  if (file.endsWith('.eta')) eta.loadTemplate(`@${file.slice(0, -4)}`, readFileSync(join(folder, file), 'utf8'));
-}
+for (const [name, template] of templates) eta.loadTemplate(`@${name}`, template);
 
 const scriptTexts: Record<PageScript, string> = {
   captcha: readScript('captcha'),
@@ -55,7 +51,7 @@ const scriptTexts: Record<PageScript, string> = {
 
 /** Reads a script as it is sent: without our indentation and comments. */
 function readScript(name: PageScript): string {
-  const lines = readFileSync(join(folder, `scripts/${name}.js`), 'utf8').split('\n');
+  const lines = readFileSync(join(templatesFolder, `scripts/${name}.js`), 'utf8').split('\n');
   return lines
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('//'))

@@ -1,60 +1,45 @@
 import type { Pages } from './pages.js';
 import type { PageScript } from './render.js';
+import { templates } from './templates.js';
 
 type Name = keyof Pages;
 
+/** Pages whose form may be sent twice, and why. */
+const mayBeSentTwice: ReadonlySet<Name> = new Set([
+  'account', // a second one says the same
+  'account-name', // likewise
+  'account-remove', // a second one finds it gone, and says so
+  'choose-application', // the token works once, and its answer leads away
+  'consent', // consent is given, or is not
+  'form-post', // is sent by a script
+  'link-void', // sends a mail that says the same
+  'logout', // signing out twice is signing out
+  'select-account', // creates nothing
+  'sso-test', // the link works once, and its answer leads away
+]);
+
 /**
- * Pages whose form does something that counts once: on a second click, the browser would drop the answer to the first
- * one, with its cookie, and show the result of doing it twice. A script of ours prevents the second click; without
- * scripts, the second form is answered all the same (docs/decisions/0006).
+ * The scripts that a page always has; without them it does the same, less comfortably. Its template says which: one that
+ * shows a password, one that copies codes, and `sent-once` for a form of its own that does something that counts once. On
+ * a second click, the browser would drop the answer to the first one, with its cookie, and show the result of doing it
+ * twice; without scripts, the second form is answered all the same (docs/decisions/0006).
  */
-const sentOnce: ReadonlySet<Name> = new Set([
-  'accept-invite',
-  'account-email-otp',
-  'account-password',
-  'account-recovery',
-  'account-totp',
-  'choose-password',
-  'code-sent',
-  'confirm-email-change',
-  'confirm-sign-up',
-  'forgot-password',
-  'identity-invite',
-  'method-refused',
-  'mfa-challenge',
-  'mfa-enroll',
-  'mfa-enroll-email',
-  'mfa-enroll-totp',
-  'recovery-codes',
-  'reset-password',
-  'sign-in',
-  'sign-in-address',
-  'sign-up',
-  'sso-someone-else',
-  'verify-email',
-]);
+export function scriptsOf(name: Name): readonly PageScript[] {
+  return scripts.get(name) ?? [];
+}
 
-const asksPassword: ReadonlySet<Name> = new Set([
-  'accept-invite',
-  'account-password',
-  'choose-password',
-  'confirm-email-change',
-  'confirm-sign-up',
-  'identity-invite',
-  'reset-password',
-  'sign-in',
-  'sign-up',
-  'verify-email',
-]);
+const scripts: ReadonlyMap<string, PageScript[]> = new Map(
+  [...templates].map(([name, text]) => [name, neededBy(name, text)]),
+);
 
-const showsCodes: ReadonlySet<Name> = new Set(['account-codes', 'recovery-codes']);
-
-/** The scripts that a page always has; without them it does the same, less comfortably. */
-export const scriptsOf = (name: Name): PageScript[] => [
-  ...(sentOnce.has(name) ? ['sent-once' as const] : []),
-  ...(asksPassword.has(name) ? ['reveal' as const] : []),
-  ...(showsCodes.has(name) ? ['codes' as const] : []),
-];
+function neededBy(name: string, template: string): PageScript[] {
+  const isSentOnce = template.includes('<form method="post"') && !mayBeSentTwice.has(name as Name);
+  return [
+    ...(isSentOnce ? ['sent-once' as const] : []),
+    ...(template.includes("include('@reveal'") ? ['reveal' as const] : []),
+    ...(template.includes("include('@codes'") ? ['codes' as const] : []),
+  ];
+}
 
 const mailed: ReadonlySet<Name> = new Set([
   'confirm-sign-up',
