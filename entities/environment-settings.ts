@@ -46,6 +46,8 @@ export class EnvironmentSettings {
   @Column('boolean') allowSelfSignup!: boolean;
   @Column('boolean') selfSignupRequireCaptcha!: boolean;
   @Column('integer') dailySelfSignupCap!: number;
+  /** Whether people change their own address. */
+  @Column('boolean', { default: false }) allowEmailChange!: boolean;
   @Column('text') mfaPolicy!: MfaPolicy;
   /** 0: a factor must be enrolled before the first sign-in continues. */
   @Column('integer') mfaGracePeriodDays!: number;

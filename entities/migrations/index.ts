@@ -1,6 +1,12 @@
 import { FirstRelease1763700000155 } from './1763700000155-first-release.js';
 import { FromFormer1763700000156 } from './1763700000156-from-former.js';
 import { BackChannelLogout1763700000158 } from './1763700000158-back-channel-logout.js';
+import { OwnAddresses1763700000159 } from './1763700000159-own-addresses.js';
 
 /** Every migration, oldest first. Listed by hand, so that the compiler sees a migration that nobody added. */
-export const migrations = [FirstRelease1763700000155, FromFormer1763700000156, BackChannelLogout1763700000158];
+export const migrations = [
+  FirstRelease1763700000155,
+  FromFormer1763700000156,
+  BackChannelLogout1763700000158,
+  OwnAddresses1763700000159,
+];

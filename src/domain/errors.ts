@@ -50,7 +50,11 @@ const messages = {
     'The events after this cursor are no longer kept; read everything again, then begin without a cursor',
   'changes.cursor_invalid': 'This is not a cursor of the change feed of this environment',
   'email_change.address_taken': 'Somebody else signs in with this address by now; the address was not changed',
+  'email_change.code_invalid': 'The code is not correct, or has expired',
+  'email_change.domain_managed':
+    'The addresses of this domain are managed by the organization that owns it; the address was not changed',
   'email_change.link_invalid': 'This link is unknown, has expired or was used already, or its session has ended',
+  'email_change.managed': 'This email address is managed by an organization, which alone changes it',
   'email_change.not_found': 'No new address is waiting to be confirmed',
   'email_change.password_required':
     'This is not the browser that requested the new address; also send your current password',

@@ -343,6 +343,7 @@ const everyAccountPage = (value: string): AccountPages => {
       done: 'account.done.session_ended',
       siteUrl: `https://app.example.com/${value}`,
       person: { name: value, email: value },
+      changesEmail: true,
       password: { isSet: true, changedAt: then },
       factors: [factor, { ...factor, label: null, lastUsedAt: null }],
       addable: ['webauthn', 'email_otp'],
@@ -378,6 +379,14 @@ const everyAccountPage = (value: string): AccountPages => {
       error: 'account.factor.error.code',
     },
     'account-webauthn': common,
+    'account-email': {
+      ...common,
+      present: value,
+      typed: value,
+      isSent: true,
+      isAgain: true,
+      error: 'account.factor.error.code',
+    },
     'account-email-otp': { ...common, email: value, isSent: true, isAgain: true, error: 'account.factor.error.code' },
     'account-remove': { ...common, factor, isOnlyOne: true, isRequired: false, addable: ['totp'] },
     'account-name': { ...common, factor },
@@ -540,10 +549,11 @@ describe('what was refused', () => {
     ['identity-invite', 'sign_up.error.name', ['first_name', 'last_name'], ['first_name']],
     ['accept-invite', 'accept_invite.error.password_missing', ['password'], ['password']],
     ['accept-invite', 'accept_invite.error.incomplete', ['first_name', 'last_name'], ['first_name']],
+    ['account-email', 'account.email.error.unchanged', ['email'], ['email']],
     ['account-password', 'account.password.error.wrong', ['current_password'], ['current_password']],
     ['account-password', 'account.password.error.too_short', ['new_password'], ['new_password']],
   ] as const)('on %s, %s marks its field, where the person continues', (name, error, marked, focused) => {
-    const more = { asksNames: true, asksPassword: true, resendTicket: null };
+    const more = { asksNames: true, asksPassword: true, resendTicket: null, isSent: false };
     const html = render(name, { ...everyForm[name], ...more, error } as never);
     const fields = html.match(/<input (?!type)[^>]*>/g) ?? [];
     const namesOf = (attribute: string) =>
@@ -582,7 +592,7 @@ describe('what was refused', () => {
     expect(html).toMatch(/<input id="password"[^>]* aria-describedby="message rule" autofocus>/);
   });
 
-  test.each(['code-sent', 'mfa-challenge', 'mfa-enroll-email', 'account-email-otp'] as const)(
+  test.each(['code-sent', 'mfa-challenge', 'mfa-enroll-email', 'account-email', 'account-email-otp'] as const)(
     '%s says that another code was sent, and only then',
     (name) => {
       const shown = { ...everyForm[name], error: null };

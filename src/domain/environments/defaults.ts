@@ -15,6 +15,7 @@ export const environmentDefaults = (): Omit<EnvironmentSettings, 'environmentId'
   allowSelfSignup: false,
   selfSignupRequireCaptcha: false,
   dailySelfSignupCap: 500,
+  allowEmailChange: false,
   mfaPolicy: 'optional',
   mfaGracePeriodDays: 7,
   mfaAllowedFactors: ['totp', 'webauthn', 'recovery_code', 'email_otp'],

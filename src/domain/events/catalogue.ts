@@ -223,6 +223,8 @@ export const eventCatalogue = {
   },
   'auth.identity_sign_in_failed': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.emailed_code_requested': auth('identity', { identityVisible: true }),
+  'auth.identity_email_change_requested': auth('identity', { severity: 'notice', identityVisible: true }),
+  'auth.identity_email_change_failed': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.identity_password_link_requested': auth('identity_link'),
   'auth.sign_up_requested': auth('identity_link'),
   'auth.sign_up_refused': auth('environment', { severity: 'notice' }),

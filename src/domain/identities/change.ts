@@ -1,11 +1,10 @@
-import { type EntityManager, IsNull, Not } from 'typeorm';
-import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { isSame } from '../changed-fields.js';
 import { recordOfIdentity } from '../events/identity-events.js';
-import { voidIdentityLinks } from '../one-time/identity-links.js';
+import { endFormerAddress } from '../one-time/former-address.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
 import type { Profile } from './profile.js';
@@ -48,30 +47,13 @@ export async function changeIdentity(
   if (fields.length === 0) return;
   const said = changed.emailVerifiedAt && !isVouchedFor ? { verifiedByWord: true } : {};
   await tx.update(Identity, { accountId, id }, { ...changed, ...said, updatedAt: at });
-  if (moves) {
-    await voidMails(tx, id, at);
-    await forgetLock(tx, accountId, id);
-  }
+  if (moves) await endFormerAddress(tx, { accountId, identityId: id }, at);
   await recordOfIdentity(tx, scope, { identityId: id }, [
     { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },
     ...(isVerified && (moves || !wasVerified)
       ? [{ action: 'identity.email_verified' as const, metadata: { method: 'administrator' } }]
       : []),
   ]);
-}
-
-async function voidMails(tx: EntityManager, identityId: string, at: Date): Promise<void> {
-  await voidIdentityLinks(tx, identityId);
-  await tx.query('update emailed_codes set consumed_at = $2 where identity_id = $1 and consumed_at is null', [
-    identityId,
-    at,
-  ]);
-}
-
-/** Wrong passwords are counted for the address at which they were tried; nobody has tried the new one. */
-async function forgetLock(tx: EntityManager, accountId: string, identityId: string): Promise<void> {
-  const locked = { accountId, identityId, lockedUntil: Not(IsNull()) };
-  await tx.update(EnvironmentMembership, locked, { lockedUntil: null });
 }
 
 const nameOf = (field: string) => (field === 'emailVerifiedAt' ? 'email_verified' : inSnakeCase(field));

@@ -4,6 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { Provider } from '../oidc/provider.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { type ApiChallenges, createApiChallenges } from './api-challenges.js';
+import { createApiEmail } from './api-email.js';
 import { type ApiFactors, createApiFactors } from './api-factors.js';
 import { createApiGrants } from './api-grants.js';
 import { createApiProfiles } from './api-me.js';
@@ -23,6 +24,7 @@ export interface ApiLogins {
   assertRecent: ReturnType<typeof createAssertRecent>;
   profile: ReturnType<typeof createApiProfiles>;
   factors: ApiFactors;
+  email: ReturnType<typeof createApiEmail>;
   changePassword: ReturnType<typeof createApiPassword>;
 }
 
@@ -49,6 +51,7 @@ export function createApiLogins({ db, sealing, passwords, logins, provider, now 
     assertRecent: createAssertRecent({ now }),
     profile: createApiProfiles({ db }),
     factors: createApiFactors({ db, own, logins, now }),
+    email: createApiEmail({ own, logins }),
     changePassword: createApiPassword({ own, logins }),
   };
 }

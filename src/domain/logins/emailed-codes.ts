@@ -24,6 +24,7 @@ const mailOf = {
   login: 'sign-in-code',
   mfa: 'second-step-code',
   mfa_enrollment: 'factor-code',
+  email_change: 'identity-email-code',
 } as const satisfies Record<EmailedCodePurpose, keyof EmailTemplates>;
 
 export interface SendCode {
@@ -32,10 +33,14 @@ export interface SendCode {
   flow: string;
   /** Null for an address that nobody has. */
   identityId: string | null;
-  /** The address, if a first right code creates the Identity. */
+  /** The address, if a first right code creates the Identity or gives it the address. */
   email?: string | null;
+  /** The mail, if it is not that of the purpose. */
+  template?: 'identity-email-taken';
   locale: 'en' | 'de';
 }
+
+export type SentCode = Pick<EmailedCode, 'id' | 'expiresAt'>;
 
 export interface TriedCode {
   purpose: EmailedCodePurpose;
@@ -103,10 +108,10 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
     /**
      * Stores a code and queues its mail, in the caller's transaction. For an address without an Identity it does the
      * same work, without a mail.
-     * @returns when it expires
+     * @returns its id, and when it expires
      */
-    async send(tx: EntityManager, scope: EnvironmentScope, code: SendCode): Promise<Date> {
-      const { purpose, flow, identityId, email = null, locale } = code;
+    async send(tx: EntityManager, scope: EnvironmentScope, code: SendCode): Promise<SentCode> {
+      const { purpose, flow, identityId, email = null, locale, template = mailOf[purpose] } = code;
       const { accountId, environmentId } = scope;
       const at = now();
       const expiresAt = after(at, emailedCodeLife);
@@ -125,10 +130,10 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
         expiresAt,
         consumedAt: null,
       });
-      const mail = { template: mailOf[purpose], locale, subjectId: id, cause: `emailed-code/${id}` };
+      const mail = { template, locale, subjectId: id, cause: `emailed-code/${id}` };
       await queueEmail(tx, { ...mail, accountId, environmentId }, at);
       await recordEvent(tx, 'auth.emailed_code_requested', { ...scope, resourceId: identityId, metadata: { purpose } });
-      return expiresAt;
+      return { id, expiresAt };
     },
 
     /**

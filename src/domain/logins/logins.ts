@@ -18,6 +18,7 @@ import { type Attempts, createAttempts } from './attempts.js';
 import { createEmailOtpLogin, type EmailOtpLogin } from './email-otp.js';
 import { createEmailedCodes, type EmailedCodes } from './emailed-codes.js';
 import { createGate, type Gate } from './gate.js';
+import { createOwnEmail, type OwnEmail } from './own-email.js';
 import { createOwnPassword, type OwnPassword } from './own-password.js';
 import { createOwnProfile, type OwnProfileOf } from './own-profile.js';
 import { createPasskeyLogin, type PasskeyLogin } from './passkey.js';
@@ -34,6 +35,7 @@ export interface Logins extends SecondFactors {
   gate: Gate;
   inviteAcceptance: IdentityInviteAcceptance;
   ownApplications: OwnApplications;
+  ownEmail: OwnEmail;
   ownPassword: OwnPassword;
   ownProfile: OwnProfileOf;
   ownProof: OwnProof;
@@ -95,6 +97,7 @@ export function createLogins({
     gate: createGate({ db, mfaGate: secondFactors.mfaGate, termsOf: createSignInTerms({ db }) }),
     inviteAcceptance: createIdentityInviteAcceptance({ db, passwords, now }),
     ownApplications: createOwnApplications({ db, now }),
+    ownEmail: createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }),
     ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),
     ownProfile: createOwnProfile({ db }),
     ownProof: createOwnProof({ db, now }),

@@ -1,4 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull, Not } from 'typeorm';
+import { EmailedCode } from '../../../entities/emailed-code.js';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import { Event } from '../../../entities/event.js';
@@ -40,7 +41,9 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
       const identity = await tx.findOneBy(Identity, { id: event.resourceId });
       if (!identity) return null; // it went meanwhile
       const what = event.action.slice(event.action.indexOf('.') + 1);
-      const { factor } = event.metadata as { factor?: FactorKind };
+      const { factor, email_change_id: changeId } = event.metadata as { factor?: FactorKind; email_change_id?: string };
+      // Once the address has changed, its former mailbox has a mail of its own about that.
+      if (changeId !== undefined && (await hasEnded(tx, changeId))) return null;
       const hasPassword = await hasPasswordIn(tx, event.environmentId, identity.id);
       return {
         to: identity.email,
@@ -56,6 +59,9 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
       };
     },
   }) satisfies Partial<EmailSubjects>;
+
+const hasEnded = (tx: EntityManager, emailedCodeId: string): Promise<boolean> =>
+  tx.existsBy(EmailedCode, { id: emailedCodeId, consumedAt: Not(IsNull()) });
 
 /** Returns where an Environment's people sign in: the origin to which its oldest client is redirected, or ours. */
 async function addressOf(tx: EntityManager, environmentId: string, baseUrl: string): Promise<string> {

@@ -14,7 +14,7 @@ import { inParts } from '../sessions/told-in-parts.js';
 interface EndOfAccess {
   /** The session that continues, with its grants. */
   keepSessionId?: string | null;
-  reason: 'password_changed' | 'email_verified';
+  reason: 'password_changed' | 'email_verified' | 'email_changed';
   now: Date;
 }
 
@@ -190,6 +190,21 @@ export async function settleProvedAddress(
   const events = [{ action: 'identity.email_verified' as const, metadata: { method } }];
   await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, events);
   await endAccessOfBefore(tx, owner, proved);
+}
+
+/**
+ * Ends what somebody else could still do with the Identity after its person has changed its address: all that a new
+ * password would end, except the session in which it was changed, with its grants. In the caller's transaction.
+ */
+export async function endOtherAccess(
+  tx: EntityManager,
+  owner: Omit<PasswordOwner, 'membershipId'>,
+  { keepSessionId, now }: { keepSessionId: string; now: Date },
+): Promise<void> {
+  const reason = 'email_changed';
+  const { identityId } = owner;
+  const ended = await endAccess(tx, owner, { keepSessionId, reason, now });
+  await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, revocationOf(ended, reason));
 }
 
 /** Ends the access of a person who had the Identity before its address was proved. In the caller's transaction. */

@@ -26,6 +26,14 @@ export const enrollmentEvents = [
   'auth.mfa_grace_enrolled',
 ] as const satisfies readonly EventAction[];
 
+/** The events when a person confirms their new address, or tries to. */
+export const emailChangeEvents = [
+  'identity.updated',
+  'identity.email_verified',
+  'identity.sessions_revoked',
+  'auth.identity_email_change_failed',
+] as const satisfies readonly EventAction[];
+
 /** The events when a mailbox's owner proves the address: whoever used the Identity before loses all access to it. */
 export const provedAddressEvents = [
   'identity.email_verified',

@@ -6,6 +6,7 @@ import { identityCredential } from '../principals/identity.js';
 import { registerEach } from '../register-each.js';
 import { takeIdempotencyKeys } from '../surfaces/idempotency.js';
 import { acceptInvite } from './accept-invite.js';
+import { email } from './email.js';
 import { inviteInfo } from './invite-info.js';
 import { login } from './login.js';
 import { logout } from './logout.js';
@@ -51,7 +52,7 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
     };
     await signedIn.register(async (routes) => {
       takeIdempotencyKeys(routes, keys);
-      await registerEach(routes, [me, sessions, password, factors, factorName], options);
+      await registerEach(routes, [me, sessions, password, email, factors, factorName], options);
     });
     await signedIn.register(async (secrets) => {
       // Any session of the person may repeat a request by its key: secrets and codes are only repeated to a session

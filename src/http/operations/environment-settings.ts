@@ -36,6 +36,13 @@ const Fields = {
   allow_self_signup: Type.Boolean(),
   self_signup_require_captcha: Type.Boolean(),
   daily_self_signup_cap: Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Sign-ups per day (UTC).' }),
+  allow_email_change: Type.Boolean({
+    description:
+      'Whether people can change the email address that they sign in with, on the page of their own account and through ' +
+      '`POST /v1/identity/auth/email`. Leave it off if another system decides which address a person has. A production ' +
+      'environment that a person is in must allow it, too; people of a directory or an identity provider, and addresses of ' +
+      'verified domains, are excluded.',
+  }),
   mfa_policy: OneOf(['off', 'optional', 'required']),
   mfa_grace_period_days: Type.Integer({
     minimum: 0,

@@ -36,6 +36,8 @@ export interface AccountPages {
     /** Where the application that led here begins; null if it has no site. */
     siteUrl: string | null;
     person: { name: string | null; email: string };
+    /** Whether they may change their address. */
+    changesEmail: boolean;
     /** Null if the Environment does not accept passwords. */
     password: { isSet: boolean; changedAt: Date | null } | null;
     factors: readonly ShownFactor[];
@@ -73,6 +75,15 @@ export interface AccountPages {
     }[];
   };
   'account-password': AccountPage & { email: string; hasPassword: boolean; minLength: number; error: TextKey | null };
+  'account-email': AccountPage & {
+    present: string;
+    /** The new address as typed. */
+    typed: string;
+    /** Whether a code is on its way to it, and the page asks for the code. */
+    isSent: boolean;
+    isAgain: boolean;
+    error: TextKey | null;
+  };
   'account-totp': AccountPage & {
     secret: string;
     /** `otpauth://`, for an app on the same device. */

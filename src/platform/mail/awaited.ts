@@ -18,6 +18,8 @@ const awaited: ReadonlySet<string> = new Set([
   'sign-in-code',
   'second-step-code',
   'factor-code',
+  'identity-email-code',
+  'identity-email-taken',
 ] satisfies (keyof EmailTemplates)[]);
 
 /** Whether somebody waits for this mail. @param template may be a newer version's, which can wait */

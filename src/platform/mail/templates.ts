@@ -38,6 +38,12 @@ export interface EmailTemplates {
   'sign-up-known-address': { first_name: string; application_name: string; link: string; forgot_link: string };
   'identity-password-reset': IdentityLinkMail;
   'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
+  /** A code to an end user's new address, before it replaces the old one. */
+  'identity-email-code': CodeMail;
+  /** To an address of somebody which somebody else wants to sign in with; they wait for a code that does not come. */
+  'identity-email-taken': { first_name: string; application_name: string };
+  /** To an end user's old address. */
+  'identity-email-changed': { first_name: string; application_name: string; changed_at_text: string };
   /** A one-time code: to sign in, as the second step of it, or to prove that codes arrive before they are a factor. */
   'sign-in-code': CodeMail;
   'second-step-code': CodeMail & Advice;

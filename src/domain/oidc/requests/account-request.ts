@@ -7,7 +7,7 @@ import { onlyOnce, type ReadParameters } from './parameters.js';
 export type AccountPage = `account${string}`;
 
 const accountPages =
-  /^account(?:\/(?:password|recovery-codes|launch|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36}(?:\/name)?)))?$/;
+  /^account(?:\/(?:password|email|recovery-codes|launch|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36}(?:\/name)?)))?$/;
 /** Parameters that a relying party's request always has, and ours never. */
 const ofClients = ['redirect_uri', 'response_type'];
 

@@ -3,6 +3,7 @@ import { registerEach } from '../../register-each.js';
 import type { HostedOptions } from '../options.js';
 import { applications } from './applications.js';
 import { devices } from './devices.js';
+import { email } from './email.js';
 import { emailOtp } from './factors/email-otp.js';
 import { removeFactor } from './factors/remove.js';
 import { renameFactor } from './factors/rename.js';
@@ -24,6 +25,7 @@ export const account: FastifyPluginAsyncTypebox<HostedOptions> = async (app, giv
       overview,
       launch,
       password,
+      email,
       totp,
       webauthn,
       emailOtp,

@@ -39,17 +39,20 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     const { identityId } = session;
     const { settings } = client;
     const isBound = await visits.isBound({ session, scope }, 'factors');
-    const [profile, factors, { remaining }, [devices, trusted], sessions, applications] = await Promise.all([
-      logins.ownProfile(scope, identityId),
-      logins.factors.list(scope, identityId),
-      logins.recoveryCodes.remaining(scope, identityId),
-      logins.trustedDevices.list(scope, identityId),
-      logins.ownSessions.list(scope, identityId),
-      logins.ownApplications.list(scope, identityId, mostListed),
-    ]);
+    const [profile, changesEmail, factors, { remaining }, [devices, trusted], sessions, applications] =
+      await Promise.all([
+        logins.ownProfile(scope, identityId),
+        logins.ownEmail.isAllowed(scope, session),
+        logins.factors.list(scope, identityId),
+        logins.recoveryCodes.remaining(scope, identityId),
+        logins.trustedDevices.list(scope, identityId),
+        logins.ownSessions.list(scope, identityId),
+        logins.ownApplications.list(scope, identityId, mostListed),
+      ]);
     const adding = isBound ? { addable: [], cameByMail: false } : addableBy({ session, client }, factors, profile);
     return {
       person: { name: fullNameOf(profile), email: profile.email },
+      changesEmail: changesEmail && !isBound,
       password: settings.passwordLoginEnabled
         ? { isSet: profile.hasPassword, changedAt: profile.passwordChangedAt }
         : null,

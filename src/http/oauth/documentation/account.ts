@@ -133,6 +133,24 @@ export const accountDocumentation: Documentation = {
       429: Page('Too many wrong passwords'),
     }),
   ),
+  'GET /oauth/account/email': show(
+    'askForNewEmail',
+    'Show the form for changing the email address',
+    Page('The form', EmailCode),
+    { answers: { 404: Page('The environment does not allow it') } },
+  ),
+  'POST /oauth/account/email': form(
+    'changeOwnEmail',
+    'Email a code to a new address, or change the address with it, and end all other sessions',
+    { email: text('The new address; required without `code`'), code: text('If it is left out, a code is emailed') },
+    sensitive({
+      200: Page('Asks for the code', EmailCode),
+      400: Page('The form again, because the address or the code is not valid'),
+      404: Page('The environment does not allow it'),
+      409: Page('It is the present address, or somebody else has it by now; or as for the other changes'),
+      429: Page('Too many requests, or too many wrong codes'),
+    }),
+  ),
   'GET /oauth/account/factors/totp': show(
     'beginOwnTotp',
     'Show the QR code and key for adding an authenticator app',

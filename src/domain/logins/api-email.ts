@@ -1,0 +1,16 @@
+import type { ApiOwn, ApiProofOf } from './api-own.js';
+import type { Logins } from './logins.js';
+
+/** Changes the address of a signed-in person, who must have signed in within the last ten minutes. */
+export const createApiEmail = ({ own, logins }: { own: ApiOwn; logins: Pick<Logins, 'ownEmail'> }) => ({
+  /** @throws DomainError as `OwnEmail.request`, auth.reauthentication_required, identity.in_production */
+  async request(subject: ApiProofOf, wanted: { email: string; locale: 'en' | 'de' }): Promise<void> {
+    const { email } = await own.assertOwn(subject);
+    await logins.ownEmail.assertAllowed(subject, { identityId: subject.identityId, email });
+    await own.assertRecent(subject);
+    await logins.ownEmail.request(subject, wanted);
+  },
+
+  /** The request was made by a recent sign-in of the same session. @throws DomainError as `OwnEmail.confirm` */
+  confirm: (subject: ApiProofOf, code: string): Promise<void> => logins.ownEmail.confirm(subject, code),
+});
