@@ -505,7 +505,7 @@ test('an extension ends later than the deadline before it, and at most thirty da
   expect(await detailsOf({ until: before })).toEqual(['until', 'process.not_later']);
   expect(await detailsOf({ expires_in: '1h' })).toEqual(['expires_in', 'process.not_later']);
   expect(await detailsOf({ until: at(api.clock.now, 30 * 24 * hour + 1) })).toEqual(['until', 'process.too_late']);
-  for (const until of [at(before, 1), at(api.clock.now, 30 * 24 * hour)])
+  for (const until of [at(String(before), 1), at(api.clock.now, 30 * 24 * hour)])
     expect((await extend({ until })).data).toMatchObject({ deadline: until });
 });
 
