@@ -77,7 +77,7 @@ describe('an account', () => {
     expect(outcomeOf(await close())).toBe('204');
   });
 
-  test('that is closed is gone at once for its members, invites, providers, domains and webhooks; its slug is free', async () => {
+  test('that is closed disappears at once, with its members, invites, providers, domains and webhooks; its slug is free', async () => {
     const member = await newMember(api, account, 'admin');
     const second = await newMember(api, account, 'owner');
     const roles = (await owner('GET', '/administrator-roles')).json<{ items: { id: string }[] }>().items;
@@ -243,7 +243,7 @@ describe('an account', () => {
     expect(await tablesWith(accountId)).toEqual(['events', 'outbox', 'row_counts']);
   });
 
-  test('is deleted a day later, if support had halted the removal of what was in it', async () => {
+  test('is deleted a day later if support had stopped the removal of one of its environments', async () => {
     await removeApplications();
     const { accountId } = account.scope;
     const running = `select id from environment_removals where account_id = $1 and status = 'running'`;

@@ -80,7 +80,7 @@ test('ids of actors and resources are found in upper case, too, also in exports'
   expect((await get('/audit-logs?resource_id=listroles')).items).toEqual([]); // not a UUID: matched as written
 });
 
-test('deleted objects keep their names; a person has the present name, and none once erased', async () => {
+test('rows about deleted objects show the last name; rows about a person show their present name, and none after their erasure', async () => {
   const node = await newNode('Old yard');
   const { headers } = await send(api.app, 200, { url: `/api/v1/nodes/${node.id}`, headers: key });
   const ifMatch = { ...key, 'if-match': headers.etag as string };

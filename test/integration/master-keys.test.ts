@@ -171,7 +171,7 @@ describe('a process does not start with other master keys than those of its data
     expect(await refusal(parseMasterKeys(stranger))).toMatch(/^MASTER_KEYS has another key (test|fresh) than /);
   });
 
-  test('nor with one that encrypted here but is mistyped, whatever the signing keys have; and encrypts nothing with it', async () => {
+  test('nor with a mistyped key of a name that has encrypted something here, even if no signing key needs it; nothing is encrypted with it', async () => {
     const another = `fresh:${randomBytes(32).toString('base64')}`;
     const words = /^MASTER_KEYS has another key fresh than the one that has encrypted here since 20/;
     const mine = await newDatabase();

@@ -95,7 +95,7 @@ test('an Account behind a thousand others that wait for later has its turn, too'
   expect(batches.findIndex((batch) => batch.includes(last))).toBeLessThan(4);
 });
 
-test('what waits when PostgreSQL’s clock is set back is claimed at the look after the next; what waits for later is not', async () => {
+test('after PostgreSQL’s clock was set back, messages with impossible times are claimed at the second look; one that is due later is not', async () => {
   const [made, leased, later] = ids(3) as [string, string, string];
   await rowsAsOwner(
     database.ownerUrl,

@@ -102,7 +102,7 @@ describe('an end user', () => {
     expect(await slowly({ method: 'POST', url: '/api/v1/roles', headers, payload: aRole }, off)).toBe('401');
   });
 
-  test('whose role is removed meanwhile lacks its permissions, which is one row of the audit log', async () => {
+  test('whose role is removed while the body arrives is refused, with one row in the audit log', async () => {
     const { id, headers } = await administrator();
     const sent = { method: 'POST', url: '/api/v1/roles', headers, payload: aRole } as const;
     expect(await slowly(sent, () => takeRolesOf(id))).toBe('403 permission.required');
@@ -138,7 +138,7 @@ describe('an administrator', () => {
   const endSessions = (userId: string) =>
     rowsOf(api, 'update user_sessions set revoked_at = now() where user_id = $1', [userId]);
 
-  test('whose session ends meanwhile changes nothing of their own, and nothing of an Account', async () => {
+  test('whose session ends while the body arrives can change neither their own user nor an Account', async () => {
     for (const sentBy of [
       (headers: Record<string, string>) => create(headers),
       (headers: Record<string, string>) =>

@@ -315,7 +315,7 @@ describe('a person who has a factor', () => {
     expect((await change(as, id)).statusCode).toBeLessThan(300);
   });
 
-  test('has used no mailed code of ours in a session whose provider reports `otp`', async () => {
+  test('cannot add another in a session whose provider reports `otp`: that was no mailed code of ours', async () => {
     const { place, client, ana } = await signedIn({ mfaPolicy: 'off' });
     await giveFactor(provider, place, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
     const as = bearer((await api.signedIn(client, ana)).access_token);
@@ -503,7 +503,7 @@ describe('a change that is under way', () => {
     expect(await kept(ana)).toEqual(before);
   });
 
-  test('of another factor adds none if the session has not used the one that was added meanwhile', async () => {
+  test('adds no second factor if another one was added while it ran and the session has not used that one', async () => {
     const place = await provider.newEnvironment({ mfaPolicy: 'optional' });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const mailbox = { id: uuidv7(), type: 'email_otp', label: 'Email' } as const;
@@ -525,7 +525,7 @@ describe('a change that is under way', () => {
     ]);
   });
 
-  test('of new recovery codes renews none once an administrator has reset the factors, and nobody is asked for one', async () => {
+  test('does not renew recovery codes after an administrator has reset the factors, and asks for no factor', async () => {
     const { place, client, ana, as } = await withApp({ mfaPolicy: 'required' });
     const { accountId, applicationId, environmentId } = place;
     const waiting = (count: number) => untilWaiting(provider.database.ownerUrl, count);

@@ -102,7 +102,7 @@ describe('no Application is offered to', () => {
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
   });
 
-  test('a person with a wrong password, whose answer and log entry are the usual ones', async () => {
+  test('a person with a wrong password: the answer and the row of the audit log are those of any wrong password', async () => {
     const { place, client, ana } = await waiting();
     const refused = await api.login(client, ana, { password: 'wrong' });
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);

@@ -209,7 +209,7 @@ describe('signing out', () => {
     expect((await refreshed(client, data.refresh_token)).statusCode).toBe(401);
   });
 
-  test('does so too if a late use has ended the token’s grant; but not for a third-party application', async () => {
+  test('ends the session even if the token’s grant was revoked for its reuse, but not for a third-party application', async () => {
     for (const consentRequired of [false, true]) {
       const { client, ana, refresh_token: first } = await signedIn();
       await provider.query('update oauth_clients set consent_required = $2 where client_id = $1', [

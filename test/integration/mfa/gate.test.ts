@@ -335,7 +335,7 @@ test.each<[string, Case, string]>([
   }
 });
 
-test('a person who is in production, named by a test provider, uses a factor that is not allowed once; nobody else is asked for it', async () => {
+test('a factor that the Environment does not allow is asked for once, of a person who is also in production and whom a provider named', async () => {
   const environment = await provider.newEnvironment();
   const ana = await environment.newIdentity();
   await enrollTotp(provider, environment, ana);

@@ -126,7 +126,7 @@ test('a step-up of a session asks for the second factor alone, and makes the ses
   expect(await claimsFor(client, codeIn(again.page), again.verifier)).toMatchObject({ acr: aal2 });
 });
 
-test('acr_values with aal1 ask for aal2 from a person with a factor, and refuse nobody nor enroll one', async () => {
+test('acr_values of aal2 and aal1 ask a person with a factor for it, and let a person without one continue', async () => {
   const { environment, client, ana, totp, browser } = await newPerson();
   const either = { acr_values: `${aal2} ${aal1}` };
   const { page: challenge, verifier } = await passwordStep(browser, client, ana, either);

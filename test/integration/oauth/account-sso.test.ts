@@ -147,7 +147,7 @@ test.each([['optional'], ['off']])(
   },
 );
 
-test('a person with mailed codes whose address is not confirmed any more is not sent around for a code that is not mailed', async () => {
+test('a person whose second factor is mailed codes can add another factor if their address is no longer confirmed: no code is mailed to such an address', async () => {
   const { client, id, walk } = await arriveWithMail({});
   await world.query('update identities set email_verified_at = null where id = $1', [id]);
   expect((await walk(accountUrl(client, {}, '/factors/totp'))).body).toContain('otpauth://totp/');

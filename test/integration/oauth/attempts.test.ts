@@ -269,7 +269,7 @@ test('a refusal is a page in the language that the request asks for', async () =
   expect(Number(script.headers['retry-after'])).toBeGreaterThan(0);
 });
 
-test('a person who has guessed too often is led back, and to a new password; no code is mailed that would not be verified', async () => {
+test('a person who has guessed too often is offered the sign-in page and a new password; no code is mailed while none would be accepted', async () => {
   const ana = await environment.newIdentity();
   const coded = await world.newEnvironment({ emailOtpLoginEnabled: true });
   const codedClient = await coded.newClient();

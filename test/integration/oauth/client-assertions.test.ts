@@ -105,7 +105,7 @@ test('an assertion works once, also in parallel, and is remembered for a minute 
   expect(used).toEqual([{ until: new Date((exp + 60) * 1000) }]);
 });
 
-test('an assertion is valid for an hour at most, for a client whose clock is off by up to a minute, and works once then too', async () => {
+test('an assertion is valid for an hour at most; a clock of the client that is off by up to a minute is tolerated, and even so the assertion works only once', async () => {
   const patient = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
   const of = (ahead: number) => {
     const at = Math.floor(world.now().getTime() / 1000) + ahead;

@@ -465,7 +465,7 @@ describe('what an Environment has not enabled', () => {
     expect(await rowsOf(ana.email)).toEqual([]);
   });
 
-  test('is left out for passwords: the code page is the sign-in page; with neither there is none', async () => {
+  test('is not offered: without passwords, the sign-in page asks for an address to mail a code to; without passwords and codes there is no sign-in page', async () => {
     const passwordless = await world.newEnvironment({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
     const page = await world
       .browser()

@@ -104,7 +104,7 @@ test('a script gets where to post, and what', async () => {
   });
 });
 
-test('the mode is for addresses that a form can be posted to; other modes are a 400 page', async () => {
+test('form_post is refused for the redirect URI of a native app, to which no form can be posted; an unknown response mode is a 400 page', async () => {
   const app = 'com.example.app:/callback';
   const native = await environment.newClient({ redirectUris: [app] });
   for (const [asked, of] of [

@@ -110,7 +110,7 @@ test('a session’s owner sees that it has ended', async () => {
   expect(page.body).toContain('Only applications are still signed in');
 });
 
-test('a session of a release that records no uses counts from its sign-in; a sign-in that took long, from its end', async () => {
+test('a session without a recorded use is idle since its sign-in; if the sign-in took long, since the end of it', async () => {
   await codeFor(laptop, client, ana.email);
   await world.query('update sessions set used_at = null where identity_id = $1', [ana.id]);
   world.wait(minutes(14));

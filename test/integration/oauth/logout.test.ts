@@ -126,7 +126,7 @@ test('with another person’s hint the browser’s user is asked, and nobody is 
   expect([await holdings(), await holdings(bobs)]).toEqual([ended, ended]);
 });
 
-describe('a session that the browser does not (or no longer) have ends for its client by its own hint', () => {
+describe('a session ends by its ID token as the hint, even if the browser never had the session or has it no longer', () => {
   const byHint = (who: Browser) =>
     who.get(url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri }));
   /** The browser's session ends, and the application's tokens survive it. */
@@ -165,7 +165,7 @@ describe('a session that the browser does not (or no longer) have ends for its c
     expect((await byHint(who())).headers.location).toBe(loggedOutUri);
   });
 
-  test('also if it is one of two that two tabs began at once, of which the browser kept the other', async () => {
+  test('also if two tabs began a session each at the same time, and the browser has only kept the cookie of the other one', async () => {
     const kept = world.browser();
     const others = await tokensFor(kept, client, ana.email);
     expect((await byHint(kept)).statusCode).toBe(303);

@@ -204,7 +204,7 @@ test('a sign-in with the old password that is under way when it is replaced star
   expect((await signIn(provider.browser(), client, person.email, chosen)).statusCode).toBe(303);
 });
 
-test('a person whose password is replaced while it is verified returns to the sign-in page, with all that the client requested', async () => {
+test('if a password is replaced while it is being verified, the sign-in page is shown again with the client’s request', async () => {
   const { environment, client } = await newShop({ mfaPolicy: 'off' });
   const person = await environment.newIdentity({ email: newAddress() });
   const { passwordLogin } = provider.logins;
@@ -507,7 +507,7 @@ describe('the link', () => {
     expect((await set(link)).statusCode).toBe(200);
   });
 
-  test('of a sign-up, or made up, sets no password; one for passwords confirms no sign-up', async () => {
+  test('of a sign-up sets no password, nor does an invented one; the link for a password confirms no sign-up', async () => {
     const { link, environment, client, person } = await linkFor({ allowSelfSignup: true });
     const token = link.split('token=')[1] as string;
     expect((await provider.browser().post('/oauth/verify-email', { token })).statusCode).toBe(400);

@@ -167,7 +167,7 @@ describe('revocation', () => {
     expect((await revoke(tokens.access_token)).statusCode).toBe(200);
   });
 
-  test('of an unknown token is answered as if it had existed (RFC 7009 §2.2)', async () => {
+  test('of an unknown token has the same answer as that of a known one (RFC 7009 §2.2)', async () => {
     const there = await start();
     for (const token of [there.refresh_token, 'unknown', `${'a'.repeat(40)}.${'b'.repeat(40)}.${'c'.repeat(40)}`]) {
       const answer = await revoke(token);

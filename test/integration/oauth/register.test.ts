@@ -685,7 +685,7 @@ describe("a person signs up with a stranger's address", () => {
     expect((await mallory.get(await newestLink(environment))).statusCode).toBe(400);
   });
 
-  test('a person who confirms by a mailed code loses a name that another person typed, but keeps what an administrator wrote', async () => {
+  test('after a confirmation by a mailed code, a name that somebody else typed at sign-up is gone, and a name that an administrator entered stays', async () => {
     const { environment, client, url } = await newShop({ emailOtpLoginEnabled: true });
     const typed = { first_name: 'Mallory', last_name: 'was here' };
     const made = await environment.newIdentity({ email: newAddress(), emailVerifiedAt: null });

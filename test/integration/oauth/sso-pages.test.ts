@@ -194,7 +194,7 @@ describe('where identity providers are the only way to sign in', () => {
     expect(barred.body).toContain('none can be used here');
   });
 
-  test('a person whom the default connection does not let in finds the field by "another way"', async () => {
+  test('after the default connection has refused a person, "another way" leads to the page that asks for an address', async () => {
     const { environment, client, connection } = await place(nothing);
     const own = await newOidcConnection(world, environment, idp, { id: nextId() });
     await setDefault(environment, own);
@@ -379,7 +379,7 @@ describe('another person than the session’s', () => {
     expect(page.body).toContain('You are signed in with an account that does not belong to this organization.');
   });
 
-  test('who is unknown here, and whom the provider would answer with at once, can be another', async () => {
+  test('a person whom the provider names without asking, and who may not sign in here, can choose another account there', async () => {
     const { client, environment, connection, bob } = await signedIn();
     idp.people.set('eve@elsewhere.example', { email: 'eve@elsewhere.example', email_verified: true });
     const hinted = authorizeUrl(client, { login_hint: 'eve@elsewhere.example', prompt: 'consent' });

@@ -155,7 +155,7 @@ describe('which provider', () => {
     return answer.statusCode === 303 ? locationOf(answer).origin : answer.statusCode;
   };
 
-  test('is the organization’s, the hinted address’s, or the default one; never with prompt=none or for the page', async () => {
+  test('is that of the organization, else that of the hinted address, else the default one; with prompt=none, and where the page was asked for, nobody is redirected', async () => {
     const { environment, client, organization, connection } = await place();
     expect(await whereTo(client, {})).toBe(200);
     expect(await whereTo(client, { organization: organization.id })).toBe(idp.issuer);
@@ -257,7 +257,7 @@ describe('an answer lets in', () => {
     expect(await reasonsAt(world, there)).toEqual(['not_a_member']);
   });
 
-  test('the new owner of an address, who is nobody who had it, until earlier subjects are forgotten', async () => {
+  test('the new owner of an address as a new person, and not as its former owner, whom the provider knows by another subject', async () => {
     const there = await place();
     const { login, email } = somebody();
     const next = `next-${login}`;
@@ -298,7 +298,7 @@ describe('an answer lets in', () => {
     expect(await enter(there, bob.login)).toBe('in');
   });
 
-  test('no person by an unconfirmed address or a foreign domain, which neither link nor create anybody', async () => {
+  test('nobody by an unconfirmed address or an address of a foreign domain: no identity is linked or created', async () => {
     const there = await place();
     const victim = await there.environment.newIdentity({ email: `victim-${uuidv7()}@acme.example` });
     const stranger = await there.environment.newIdentity({ email: `stranger-${uuidv7()}@other.example` });
@@ -426,7 +426,7 @@ describe('an answer lets in', () => {
     expect(await enter(open, login)).toEqual([403, 'sso.identity_inactive']);
   });
 
-  test('the owner of an unconfirmed Identity, whose creator’s password does not work any more', async () => {
+  test('the owner of an unconfirmed identity, and deletes the password that its creator has set', async () => {
     const there = await place();
     const { login, email } = somebody();
     await there.environment.newIdentity({ email, emailVerifiedAt: null });
@@ -465,7 +465,7 @@ describe('an answer lets in', () => {
     expect(await identitiesWith(before.email)).toEqual([expect.not.objectContaining({ id })]);
   });
 
-  test('with a profile that follows the mapping at every sign-in, without what cannot be stored', async () => {
+  test('a person whose profile is filled by the mapping at every sign-in; values that cannot be stored are left out', async () => {
     const there = await place({
       attributeMapping: { first_name: 'nickname', last_name: 'family_name', email: 'email' },
     });
@@ -496,7 +496,7 @@ describe('an answer lets in', () => {
     expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'QA tester' });
   });
 
-  test('a person whose address a test Environment’s provider names, who keeps their sign-in to production', async () => {
+  test('a person named by the provider of a test Environment, without a change of how they sign in to production', async () => {
     const there = await place();
     const { login, email } = somebody();
     const live = await newOther(world, there.environment, { type: 'production' });
@@ -685,7 +685,7 @@ describe('what is refused', () => {
     expect(codeIn(await browser.get(complete))).toBeTruthy();
   });
 
-  test('an answer that is late, but within the hour: its person is sent to the provider again, and nobody else', async () => {
+  test('a late answer: within the hour, the browser that began the sign-in is sent to the provider again, and no other browser is', async () => {
     const { client } = await place();
     const { login } = somebody();
     const browser = world.browser();

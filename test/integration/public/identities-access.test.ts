@@ -452,7 +452,7 @@ describe('a caller with fewer permissions cannot take over a person with more', 
     await call('PATCH', `/identities/${id}`, 200, named, narrow);
   });
 
-  test('nor one to whom a pending invite offers more: its link asks a person with a password for none', async () => {
+  test('nor a person to whom a pending invite offers more permissions: accepting it requires no password of a person who has one', async () => {
     const { id, email } = await person();
     const outcomes = async (headers: Record<string, string>, path = (at: string) => `/api/v1${at}`) => {
       const answers = new Set<string>();
@@ -536,7 +536,7 @@ describe('a caller with fewer permissions cannot take over a person with more', 
     expect(await outcomes(ordinary, limited, portal)).toEqual(['200']);
   });
 
-  test('nor by a token alone the caller’s own person: that needs what changing it elsewhere needs', async () => {
+  test('nor change their own sign-in with just a token: they need a recent sign-in, as on the account page', async () => {
     await call('POST', '/roles', 201, { name: 'People', permission_keys: ['identity.view', 'identity.manage'] });
     const own = await newIdentityCaller(api, account, [{ role: 'People' }]);
     const refuse = async (headers: Record<string, string>) => {

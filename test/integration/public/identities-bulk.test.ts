@@ -130,7 +130,7 @@ describe('creating', () => {
     expect(await total()).toBe(before + 2); // the earlier one, and the last
   });
 
-  test('a present member already exists, in whatever case; a repeated address in a request is the first', async () => {
+  test('an address of a member is reported as existing, in upper or lower case; a repeated address gets the identity of the first', async () => {
     const email = address();
     const there = (await call('POST', '/identities', 201, { email, first_name: 'Ana' })).json().data.id;
     const fresh = address();

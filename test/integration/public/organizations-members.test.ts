@@ -36,7 +36,7 @@ const eventsOf = async (since: string) =>
 const countOf = async () => (await key('GET', `/organizations/${acme}`)).json().data.member_count;
 
 describe('a caller who manages one organization', () => {
-  test('adds no members of others to it: neither their addresses nor their sign-ins are the caller’s', async () => {
+  test('cannot add members of other organizations to it: that would let the caller change their address and their sign-in', async () => {
     const globex = (await newOrganization(key, 'Globex')).id;
     const inside = (await newOrganization(key, 'Acme Labs', { parent_node_id: acme })).id;
     const [ben, lena] = [await newPerson(api, account), await newPerson(api, account)];
@@ -381,7 +381,7 @@ describe('permissions', () => {
     expect(outcomeOf(await key('PATCH', one, { role_ids: [] }))).toBe('200');
   });
 
-  test('of end users are their roles’, and nobody assigns what they do not hold', async () => {
+  test('of end users come from their roles, and nobody can assign a role that holds more than their own', async () => {
     const inside = (await newOrganization(key, 'Inside', { parent_node_id: acme })).id;
     const who = async (role: string, nodeId: string) => {
       const newcomer = await newPerson(api, account);

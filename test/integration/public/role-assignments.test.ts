@@ -93,7 +93,7 @@ test('the list contains assignments whose role or node has a name with the text'
   expect(await named('nobody')).toEqual([]);
 });
 
-test('one that exists alike is answered with itself; one that overlaps otherwise is refused; one after it is another', async () => {
+test('an assignment that exists already is returned; one whose period overlaps is refused; one for a later period is created', async () => {
   const path = `/identities/${await newIdentity()}/role-assignments`;
   const window = { role_id: roleId, effective_from: '2030-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' };
   const first = (await call('POST', path, 201, window)).json().data;

@@ -155,7 +155,7 @@ describe('a person whose domain another organization has verified', () => {
     return user;
   };
 
-  test('is created by nobody else, whether or not they exist, nor is the address given to anybody', async () => {
+  test('cannot be created by another directory, which does not learn whether they exist; nor can it give anybody their address', async () => {
     const { id } = await newUser(ofA);
     const theirs = await newUser(ofB, { userName: anAddress(domain) });
     const ofEnvironment = await newDirectory(api, account);
@@ -180,7 +180,7 @@ describe('a person whose domain another organization has verified', () => {
     expect(scimOutcome(await ofA('POST', '/Users', { userName: anAddress(accounts) }))).toBe('409 uniqueness');
   });
 
-  test('is taken over by its directory, without what the other’s groups gave, and its suspension', async () => {
+  test('is taken over by the directory of that organization: roles from the other directory’s groups end, and so does its suspension', async () => {
     const role = (await make(api, account, '/roles', { name: 'Guests', permission_keys: ['hierarchy.view'] })).id;
     const portal = callsOf(api, account.accountSlug, await account.as('owner'));
     const mapping = {
@@ -232,7 +232,7 @@ describe('a person whose domain another organization has verified', () => {
     expect((await Promise.all(takes)).map(scimOutcome)).toEqual(takes.map(() => '201'));
   });
 
-  test('leaves the other what is its own: the membership there, and nothing of the environment', async () => {
+  test('can still be removed from the other organization by its directory, which cannot rename them or keep them out of the environment', async () => {
     const person = await newIdentityCaller(api, account, [], anAddress());
     const { id, userName } = await guest({ name: { givenName: 'Bob' } });
     await rowsOf(api, 'update sessions set identity_id = $2 where identity_id = $1', [person.id, id]);
@@ -286,7 +286,7 @@ describe('a person with another name elsewhere, which the directory may not chan
     }
   });
 
-  test('is changed otherwise by a PUT, which leaves the name; a PATCH of the name is refused', async () => {
+  test('is changed by a PUT, except for the name; a PATCH of the name is refused', async () => {
     const { call, user, put } = await renamed('Written');
     const written = await put({ title: 'Engineer', active: true });
     expect([written.statusCode, written.json().title, written.json().name]).toMatchObject([200, 'Engineer', known]);
