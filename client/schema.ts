@@ -5336,6 +5336,8 @@ export interface components {
             enrolled_at: string;
             /** Format: date-time */
             last_used_at: string | null;
+            /** @description Whether it is a passkey that signs in by itself, in place of the password and a second factor. False after a new password, until the key has been used after it. */
+            signs_in: boolean;
         };
         /** IdentityMfa */
         IdentityMfa: {

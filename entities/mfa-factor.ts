@@ -38,6 +38,11 @@ export class MfaFactor {
   @Column('boolean', { nullable: true }) isBackedUp!: boolean | null;
   /** Whether it can be a first factor: a passkey that works without entering an address. */
   @Column('boolean', { nullable: true }) isDiscoverable!: boolean | null;
+  /**
+   * WebAuthn: whether it may sign in by itself, as a passkey. A new password ends that, until the key has been used
+   * after it (docs/decisions/0012).
+   */
+  @Column('boolean', { default: true }) signsIn!: boolean;
   @Column('timestamptz') enrolledAt!: Date;
   @Column('timestamptz', { nullable: true }) lastUsedAt!: Date | null;
 }

@@ -1,5 +1,6 @@
 import { FirstRelease1763700000155 } from './1763700000155-first-release.js';
 import { FromFormer1763700000156 } from './1763700000156-from-former.js';
+import { PasskeysAfterAPassword1763700000157 } from './1763700000157-passkeys-after-a-password.js';
 import { BackChannelLogout1763700000158 } from './1763700000158-back-channel-logout.js';
 import { OwnAddresses1763700000159 } from './1763700000159-own-addresses.js';
 
@@ -7,6 +8,7 @@ import { OwnAddresses1763700000159 } from './1763700000159-own-addresses.js';
 export const migrations = [
   FirstRelease1763700000155,
   FromFormer1763700000156,
+  PasskeysAfterAPassword1763700000157,
   BackChannelLogout1763700000158,
   OwnAddresses1763700000159,
 ];

@@ -41,7 +41,7 @@ export const giveFactor = (
 ): Promise<Enrollment> =>
   logins.recoveryCodes.withSet(true, (take) =>
     db.transaction({ accountId }, (tx) =>
-      logins.factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take }),
+      logins.factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, amr: [], take }),
     ),
   );
 

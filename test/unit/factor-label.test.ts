@@ -21,7 +21,7 @@ test('a name without anything visible counts as none', () => {
 test.each(['constructor', 'toString', '__proto__'])(
   'a factor that a person has named %s is shown by that name',
   (label) => {
-    const factor = { id: 'f', type: 'totp', label, enrolledAt: new Date(0), lastUsedAt: null } as const;
+    const factor = { id: 'f', type: 'totp', label, signsIn: false, enrolledAt: new Date(0), lastUsedAt: null } as const;
     expect(shownFactor(factor)).toMatchObject({ name: 'factor.totp', label });
   },
 );
@@ -31,6 +31,7 @@ test('a factor without a name has no label of its own, and is named in the reade
     id: 'f',
     type: 'webauthn',
     label: 'Security key',
+    signsIn: true,
     enrolledAt: new Date(0),
     lastUsedAt: null,
   } as const;

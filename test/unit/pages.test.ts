@@ -335,7 +335,8 @@ const everyAccountPage = (value: string): AccountPages => {
   const [then, now] = [new Date('2026-02-01T12:00:00Z'), new Date('2026-03-01T12:00:00Z')];
   const id = '0192f2a0-3c1d-7b8e-9d53-0f3f6a1f8c12';
   const device = { browser: value, system: value };
-  const factor = { id, kind: 'totp', name: 'factor.totp', label: value, enrolledAt: then, lastUsedAt: now } as const;
+  const times = { enrolledAt: then, lastUsedAt: now };
+  const factor = { id, kind: 'totp', name: 'factor.totp', label: value, signsIn: false, ...times } as const;
   return {
     account: {
       ...common,
@@ -345,7 +346,9 @@ const everyAccountPage = (value: string): AccountPages => {
       person: { name: value, email: value },
       changesEmail: true,
       password: { isSet: true, changedAt: then },
-      factors: [factor, { ...factor, label: null, lastUsedAt: null }],
+      factors: [factor, { ...factor, label: null, lastUsedAt: null }, { ...factor, kind: 'webauthn' }],
+      takesPasskeys: true,
+      showKeyUrl: '/oauth/authorize?client_id=shop&destination=account',
       addable: ['webauthn', 'email_otp'],
       cameByMail: true,
       isBound: false,

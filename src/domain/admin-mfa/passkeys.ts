@@ -7,10 +7,10 @@ import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { createPasskeyChallenges, type PasskeyChallenge } from '../mfa/webauthn/passkey-challenges.js';
 import type { ProvedAsOf } from './proved-as-of.js';
-import type { AnsweredPasskey, KeyOfUser, UserWebauthn } from './webauthn.js';
+import type { AnsweredPasskey, UserWebauthn } from './webauthn.js';
 
 /** An administrator who has signed in with a passkey, and what the session that follows checks again. */
-export type ProvedByPasskey = Pick<KeyOfUser, 'userId' | keyof ProvedAsOf> & { amr: string[] };
+export type ProvedByPasskey = ProvedAsOf & { userId: string; amr: string[] };
 
 export interface AdminPasskeysDeps {
   db: Db;
@@ -25,7 +25,7 @@ const isWayIn = ({ amr, key }: AnsweredPasskey): boolean => amr !== null && key?
 async function recordFailure(tx: EntityManager, { key, amr }: AnsweredPasskey): Promise<void> {
   const isRight = amr !== null;
   await recordOfUser(tx, 'auth.admin_sign_in_failed', {
-    resourceId: key?.userId ?? null,
+    resourceId: key?.ownerId ?? null,
     outcome: isRight ? 'denied' : 'failure',
     metadata: { method: 'passkey', ...(isRight && { reason: 'mfa.second_factor_only' }) },
   });
@@ -56,7 +56,7 @@ export function createAdminPasskeys({ db, sealing, webauthn, now }: AdminPasskey
       const { key, amr } = answered;
       if (!key || !amr) throw new DomainError('auth.invalid_credentials');
       if (!isWayIn(answered)) throw new DomainError('mfa.second_factor_only');
-      const { userId, passwordChangedAt, mfaResetAt, emailChangedAt } = key;
+      const { ownerId: userId, passwordChangedAt, mfaResetAt, emailChangedAt } = key;
       return { userId, passwordChangedAt, mfaResetAt, emailChangedAt, amr: [...amr, 'mfa'] };
     },
   };

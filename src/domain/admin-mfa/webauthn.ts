@@ -7,42 +7,27 @@ import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordOfUser } from '../events/user-events.js';
-import {
-  type AssertionCheck,
-  amrOf,
-  createCeremonies,
-  credentialText,
-  type KeyOwner,
-} from '../mfa/webauthn/ceremonies.js';
+import { createAssertions, type StoredKey, type Use } from '../mfa/webauthn/assertions.js';
+import { createCeremonies, credentialText, type KeyOwner, type KnownCredential } from '../mfa/webauthn/ceremonies.js';
+import { keysOfUsers } from '../mfa/webauthn/keys.js';
 import { readAuthenticationResponse } from '../mfa/webauthn/responses.js';
 import type { OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 import { type ProvedAsOf, provedAsOf } from './proved-as-of.js';
 
-type StoredCredential = Pick<
-  UserMfaFactor,
-  'id' | 'userId' | 'credentialId' | 'publicKey' | 'signCount' | 'deviceType' | 'transports'
->;
+type StoredCredential = StoredKey & KnownCredential;
 
-const columns = `id, user_id as "userId", credential_id as "credentialId", public_key as "publicKey", sign_count as "signCount",
+const columns = `id, user_id as "ownerId", credential_id as "credentialId", public_key as "publicKey", sign_count as "signCount",
   device_type as "deviceType", transports`;
 const ofUserStatement = {
   name: 'webauthn_credentials_of_user_with_owner',
   text: `select ${columns} from user_mfa_factors where user_id = $1 and type = 'webauthn' order by enrolled_at, id`,
-};
-// WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. The row's lock serializes parallel uses.
-const useStatement = {
-  name: 'use_admin_webauthn_key',
-  text: `
-update user_mfa_factors set sign_count = $3, is_backed_up = $4, last_used_at = $5,
-  signs_in = signs_in or ($6 and is_discoverable is distinct from false)
-where id = $1 and user_id = $2 and (sign_count < $3 or (sign_count = 0 and $3 = 0)) returning id`,
 };
 
 // Locks the owner before the key is read, in the same order as a removal or a reset of factors.
 const holdOwnerStatement = {
   name: 'hold_owner_of_admin_webauthn_key',
   text: `
-select id as "userId", ${provedAsOf}
+select id as "ownerId", ${provedAsOf}
 from users where id = (select user_id from user_mfa_factors where credential_id = $1) for share`,
 };
 const ofOwnerStatement = {
@@ -53,19 +38,13 @@ const ofOwnerStatement = {
 /** A key that was named in an answer, and what its owner's session checks again. */
 export type KeyOfUser = StoredCredential & Pick<UserMfaFactor, 'signsIn'> & ProvedAsOf;
 
-type OfOwner = 'userId' | keyof ProvedAsOf;
+type OfOwner = 'ownerId' | keyof ProvedAsOf;
 
 export interface AnsweredPasskey {
   /** Null if nobody has it, whatever the answer is worth. */
   key: KeyOfUser | null;
   /** RFC 8176; null if the answer is refused, whatever the reason. */
   amr: string[] | null;
-}
-
-interface Use extends AssertionCheck {
-  /** Whether the person has proved themselves here, with a password: then a key that verifies its user signs in, too. */
-  isOwnProof: boolean;
-  on: Pick<Db, 'statement' | 'transaction'>;
 }
 
 export interface UserWebauthnDeps {
@@ -78,27 +57,22 @@ export interface UserWebauthnDeps {
 /** Passkeys and security keys of platform admins, as second factors and as the only one (WebAuthn Level 3). */
 export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDeps) {
   const ceremonies = createCeremonies(baseUrl);
+  const assertions = createAssertions({ baseUrl, keys: keysOfUsers, now });
   const credentialsOf = (userId: string, on: Pick<Db, 'statement'> = db) =>
     on.statement<StoredCredential>(ofUserStatement, [userId]);
 
-  /** Verifies and counts the use of a key. Null if it is refused, whatever the reason. */
-  async function use(stored: StoredCredential, response: AuthenticationResponseJSON, { on, ...asked }: Use) {
-    const { id, userId } = stored;
-    const info = await ceremonies.checkAssertion({ ...stored, ownerId: userId }, response, asked);
-    if (!info) return null;
-    const { newCounter, credentialBackedUp, userVerified } = info;
-    const signsIn = asked.isOwnProof && userVerified;
-    const used = await on.statement(useStatement, [id, userId, newCounter, credentialBackedUp, now(), signsIn]);
-    if (used.length > 0) return amrOf(stored.deviceType, userVerified);
-    await on.transaction('system', (tx) =>
-      recordOfUser(tx, 'auth.admin_webauthn_counter_regressed', {
-        resourceId: userId,
-        outcome: 'denied',
-        metadata: { factor_id: id, stored: Number(stored.signCount), received: newCounter },
-      }),
-    );
-    return null;
-  }
+  const use = (
+    stored: StoredCredential,
+    response: AuthenticationResponseJSON,
+    { on, ...asked }: Omit<Use, 'on' | 'onRegressed'> & { on: Pick<Db, 'statement' | 'transaction'> },
+  ) => {
+    const { ownerId: resourceId } = stored;
+    const onRegressed: Use['onRegressed'] = (metadata) =>
+      on.transaction('system', (tx) =>
+        recordOfUser(tx, 'auth.admin_webauthn_counter_regressed', { resourceId, outcome: 'denied', metadata }),
+      );
+    return assertions.use(stored, response, { ...asked, on, onRegressed });
+  };
 
   return {
     /** Returns options for `navigator.credentials.get` with the user's keys; replaces an earlier challenge. */
@@ -146,7 +120,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       const credentialId = Buffer.from(response.id, 'base64url');
       const [owner] = await on.statement<Pick<KeyOfUser, OfOwner>>(holdOwnerStatement, [credentialId]);
       const [stored] = owner
-        ? await on.statement<Omit<KeyOfUser, OfOwner>>(ofOwnerStatement, [owner.userId, credentialId])
+        ? await on.statement<Omit<KeyOfUser, OfOwner>>(ofOwnerStatement, [owner.ownerId, credentialId])
         : [];
       if (!owner || !stored) return { key: null, amr: null };
       const key = { ...stored, ...owner };

@@ -3,17 +3,11 @@ import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { givingBack } from '../limits/rate-limits.js';
 import { withSecondFactor } from '../mfa/assurance.js';
-import type { FactorSummary, NewFactor } from '../mfa/factors.js';
+import type { Enrollment, FactorSummary, NewFactor } from '../mfa/factors.js';
 import type { Acr } from '../sessions/first-factor.js';
 import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
 import type { ApiSubject } from './api-sessions.js';
 import type { Logins } from './logins.js';
-
-/** A factor that was added, and the recovery codes that come with a first one; to be shown once. */
-export interface AddedFactor {
-  factor: FactorSummary;
-  recoveryCodes: string[] | null;
-}
 
 export interface FactorsSummary {
   factors: FactorSummary[];
@@ -43,15 +37,14 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     subject: ApiProofOf,
     { amr, acr, hasFactors }: ApiStanding,
     { factor, proved }: { factor: NewFactor; proved: readonly string[] },
-  ): Promise<AddedFactor> {
-    const { enrolledAt, recoveryCodes: codes } = await factors.enroll(subject, factor);
+  ): Promise<Enrollment> {
+    const added = await factors.enroll(subject, factor);
     if (!hasFactors) {
       const kind = factor.type;
       const stronger = withSecondFactor({ amr, acr: acr as Acr }, { kind, amr: proved, counts: true, now: now() });
       await ownSessions.strengthen(subject, subject.sessionId, stronger);
     }
-    const { id, type, label } = factor;
-    return { factor: { id, type, label, enrolledAt, lastUsedAt: enrolledAt }, recoveryCodes: codes };
+    return added;
   }
 
   function assertAllowed({ allowed }: ApiStanding, kind: NewFactor['type']) {
@@ -80,7 +73,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid, mfa.factor_not_allowed, mfa.already_enrolled,
      * mfa.too_many_factors, auth.reauthentication_required, identity.in_production
      */
-    async confirmTotp(subject: ApiProofOf, { sealed, code }: { sealed: string; code: string }): Promise<AddedFactor> {
+    async confirmTotp(subject: ApiProofOf, { sealed, code }: { sealed: string; code: string }): Promise<Enrollment> {
       const standing = await own.assertRecent(subject);
       const factor = totp.confirmEnrollment(subject.identityId, { sealed, code, drift: standing.drift });
       return add(subject, standing, { factor, proved: ['otp'] });
@@ -99,7 +92,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     async confirmWebauthn(
       subject: ApiProofOf,
       answer: { token: string; sent: unknown; label: string | null },
-    ): Promise<AddedFactor> {
+    ): Promise<Enrollment> {
       const standing = await own.assertRecent(subject);
       const begun = { sessionId: subject.sessionId, ...answer };
       const { factor, amr } = await ownWebauthn.verify(begun);

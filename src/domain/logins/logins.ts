@@ -77,6 +77,7 @@ export function createLogins({
   const attempts = createAttempts({ db, enabled: rateLimits, now });
   const emailedCodes = createEmailedCodes({ db, sealing, now });
   const pendingSignIns = createPendingSignIns({ db, now });
+  const termsOf = createSignInTerms({ db });
   const webauthn = createWebauthn({ db, baseUrl, pendingSignIns, now });
   const secondFactors = createSecondFactors({
     db,
@@ -94,7 +95,7 @@ export function createLogins({
     emailOtpLogin: createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }),
     emailedCodes,
     ...secondFactors,
-    gate: createGate({ db, mfaGate: secondFactors.mfaGate, termsOf: createSignInTerms({ db }) }),
+    gate: createGate({ db, mfaGate: secondFactors.mfaGate, termsOf }),
     inviteAcceptance: createIdentityInviteAcceptance({ db, passwords, now }),
     ownApplications: createOwnApplications({ db, now }),
     ownEmail: createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }),
@@ -104,7 +105,7 @@ export function createLogins({
     isTestOfProduction: (scope, identityId) => isInProduction(db, scope, identityId),
     ownSessions: createOwnSessions({ db, now }),
     ownWebauthn: createOwnWebauthn({ db, sealing, webauthn, now }),
-    passkeyLogin: createPasskeyLogin({ db, sealing, webauthn, now }),
+    passkeyLogin: createPasskeyLogin({ db, sealing, webauthn, termsOf, now }),
     passwordLogin: createPasswordLogin({ db, passwords, attempts, onRehashError }),
     passwordReset: createIdentityPasswordReset({ db, sealing, passwords, attempts, rateLimits, now }),
     pendingSignIns,

@@ -66,7 +66,7 @@ export function createMfaChallenges({
       case 'email_otp':
         return (await emailFactor.verify(pending, 'mfa', { identityId, flow, code: proof.code }, on)) ? ['otp'] : null;
       case 'webauthn':
-        return (await webauthn.verifyAssertion(pending, proof.response, on))?.amr ?? null;
+        return webauthn.verifyAssertion(pending, proof.response, on);
     }
   }
 

@@ -49,7 +49,7 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
             [id, accountId, proved.amr, proved.acr, at],
           );
           if (noted.length === 0) throw new DomainError('mfa.enrollment_expired');
-          return factors.enrollIn(tx, environmentScopeOf(pending), identityId, { factor, take });
+          return factors.enrollIn(tx, environmentScopeOf(pending), identityId, { factor, amr: pending.amr, take });
         });
       return recoveryCodes.withSet(isExpected, work, codes);
     },

@@ -10,6 +10,7 @@ import { type AccountScope, type EnvironmentScope, environmentScopeOf } from '..
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
+import { firstFactorOf } from '../first-factor-of.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import type { RecoveryCodeSet } from './codes/recovery-code-hashes.js';
@@ -45,11 +46,11 @@ export type NewFactor = Pick<MfaFactor, 'id' | 'type' | 'label'> &
   >;
 
 /** What may be shown of a factor. */
-export type FactorSummary = Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>;
+export type FactorSummary = Pick<MfaFactor, 'id' | 'type' | 'label' | 'signsIn' | 'enrolledAt' | 'lastUsedAt'>;
 
-/** When it was added, and the recovery codes that come with a first factor; to be shown once. */
+/** The factor that was added, and the recovery codes that come with a first one; to be shown once. */
 export interface Enrollment {
-  enrolledAt: Date;
+  factor: FactorSummary;
   recoveryCodes: string[] | null;
 }
 
@@ -72,26 +73,27 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     tx: EntityManager,
     scope: EnvironmentScope,
     identityId: string,
-    factor: NewFactor,
-  ): Promise<{ isFirst: boolean; enrolledAt: Date }> {
+    { factor, amr }: { factor: NewFactor; amr: readonly string[] },
+  ): Promise<{ isFirst: boolean; added: FactorSummary }> {
     const { accountId } = scope;
     await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
     const existing = await tx.countBy(MfaFactor, { accountId, identityId });
     if (existing >= mostFactors) throw new DomainError('mfa.too_many_factors');
     const at = now();
-    await tx.insert(MfaFactor, { ...factor, accountId, identityId, enrolledAt: at, lastUsedAt: at }).catch((error) => {
+    const { id, type, label } = factor;
+    const signsIn = type === 'webauthn' && (await maySignIn(tx, { accountId, identityId, amr }));
+    const added = { id, type, label, signsIn, enrolledAt: at, lastUsedAt: at };
+    await tx.insert(MfaFactor, { ...factor, ...added, accountId, identityId }).catch((error) => {
       const isThere = constraintsOfSame.some((name) => violates(error, name));
       throw isThere ? new DomainError('mfa.already_enrolled') : error;
     });
     // Also for a later factor: if the Environment did not take the earlier ones, the time to enroll began again.
     await settleEnrollment(tx, scope, identityId, at);
     await recordAndTell(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
-    return { isFirst: existing === 0, enrolledAt: at };
+    return { isFirst: existing === 0, added };
   }
 
   return {
-    add,
-
     /**
      * Adds a factor for a person who is signed in; the first one comes with recovery codes, if the Environment accepts
      * them. The caller has checked that the sign-in is recent and strong enough; it is checked again, after ten slow
@@ -106,23 +108,26 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       const before = await standingOf(db, person);
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId }, async (tx) => {
-          const { allowed, enrolled, byMail } = await holdOwnProof(tx, person, now());
+          const { allowed, enrolled, byMail, amr } = await holdOwnProof(tx, person, now());
           // Another request has added the first factor meanwhile.
           if (before.enrolled === null && enrolled !== null) throw new DomainError('auth.reauthentication_required');
           const isTaken = allowed.includes(factor.type) && !(factor.type === 'email_otp' && byMail);
           if (!isTaken) throw new DomainError('mfa.factor_not_allowed');
-          return enrollIn(tx, environmentScopeOf(person), identityId, { factor, take });
+          return enrollIn(tx, environmentScopeOf(person), identityId, { factor, amr, take });
         });
       return recoveryCodes.withSet(bringsRecoveryCodes(before), work, codes);
     },
 
-    /** Does the same in the caller's transaction, which has checked the person: a sign-in has no session yet. */
+    /**
+     * Does the same in the caller's transaction, which has checked the person: a sign-in has no session yet.
+     * @param amr of that sign-in (RFC 8176)
+     */
     enrollIn,
 
     list: ({ accountId }: AccountScope, identityId: string): Promise<FactorSummary[]> =>
       db.transaction({ accountId }, (tx) =>
         tx.find(MfaFactor, {
-          select: { id: true, type: true, label: true, enrolledAt: true, lastUsedAt: true },
+          select: { id: true, type: true, label: true, signsIn: true, enrolledAt: true, lastUsedAt: true },
           where: { accountId, identityId },
           order: { enrolledAt: 'asc', id: 'asc' },
         }),
@@ -200,13 +205,13 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     tx: EntityManager,
     scope: EnvironmentScope,
     identityId: string,
-    { factor, take }: { factor: NewFactor; take: () => RecoveryCodeSet },
+    { factor, amr, take }: { factor: NewFactor; amr: readonly string[]; take: () => RecoveryCodeSet },
   ): Promise<Enrollment> {
-    const { isFirst, enrolledAt } = await add(tx, scope, identityId, factor);
-    if (!isFirst) return { enrolledAt, recoveryCodes: null };
+    const { isFirst, added } = await add(tx, scope, identityId, { factor, amr });
+    if (!isFirst) return { factor: added, recoveryCodes: null };
     const { allowed } = await lockedStandingOf(tx, { ...scope, identityId });
-    if (!bringsRecoveryCodes({ allowed, enrolled: null })) return { enrolledAt, recoveryCodes: null };
-    return { enrolledAt, recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
+    if (!bringsRecoveryCodes({ allowed, enrolled: null })) return { factor: added, recoveryCodes: null };
+    return { factor: added, recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
   }
 
   async function recordAndTell(
@@ -219,6 +224,18 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     const [event] = await recordOfIdentity(tx, scope, whom, [{ action, metadata: { factor_id: id, factor: type } }]);
     await noticeEmail(tx, scope, event as string, now()); // one event: it is about one person
   }
+}
+
+/**
+ * Whether a key that is enrolled now may sign in by itself. A key that a new password has made a second factor, and that
+ * still signs in where it is the only way, must not pass on more than it has.
+ */
+async function maySignIn(
+  tx: EntityManager,
+  { accountId, identityId, amr }: { accountId: string; identityId: string; amr: readonly string[] },
+): Promise<boolean> {
+  if (firstFactorOf(amr) !== 'passkey') return true;
+  return !(await tx.existsBy(MfaFactor, { accountId, identityId, type: 'webauthn', signsIn: false }));
 }
 
 /** Returns whether an Environment that accepts the `allowed` kinds accepts none of those that are left. */

@@ -9,6 +9,8 @@ import { cameByMail, type MfaStanding, standingOf } from './standing.js';
 
 export interface OwnStanding extends MfaStanding {
   byMail: boolean;
+  /** Of the session (RFC 8176). */
+  amr: string[];
 }
 
 /**
@@ -28,7 +30,7 @@ export async function holdOwnSession(tx: EntityManager, person: OwnProofOf) {
  * meanwhile the session can have ended, or a factor was added that has to be shown. Without a factor there is nothing
  * to show; whether a first one needs a recent sign-in was checked before, and only time changes that.
  * @param tx a transaction of the Account
- * @returns how the person stands until its end, and whether the session began with an emailed code
+ * @returns how the person stands until its end, and how the session began
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
 export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
@@ -37,6 +39,7 @@ export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Da
   const standing = {
     ...(await standingOf(dbWithin(tx), person)),
     byMail: cameByMail({ ...session, method: 'session' }),
+    amr,
   };
   if (standing.enrolled === null) return standing;
   // The Environment's settings only say what a sign-in has to ask for; that is not the question here.

@@ -5,7 +5,7 @@ import { DomainError } from '../errors.js';
 
 /** The enrolled second factors, without secrets (specification, "MFA enrollment summary"). */
 export interface MfaSummary {
-  factors: Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>[];
+  factors: Pick<MfaFactor, 'id' | 'type' | 'label' | 'signsIn' | 'enrolledAt' | 'lastUsedAt'>[];
   recoveryCodesGeneration: number;
   recoveryCodesRemaining: number;
   mfaAdminResetAt: Date | null;
@@ -15,7 +15,7 @@ export interface MfaSummary {
 const mfaStatement: Statement = {
   name: 'mfa_of_member',
   text: `
-select f.id, f.type, f.label, f.enrolled_at as "enrolledAt", f.last_used_at as "lastUsedAt",
+select f.id, f.type, f.label, f.signs_in as "signsIn", f.enrolled_at as "enrolledAt", f.last_used_at as "lastUsedAt",
   i.recovery_codes_generation as "recoveryCodesGeneration", i.mfa_admin_reset_at as "mfaAdminResetAt",
   (select count(*)::int from recovery_codes c where c.identity_id = $3 and (c.account_id = $1) is true
     and c.generation = i.recovery_codes_generation and c.used_at is null) as "recoveryCodesRemaining"

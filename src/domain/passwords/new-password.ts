@@ -9,6 +9,7 @@ import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from '../mfa/forget-factors.js';
 import { resetGraces } from '../mfa/grace/rules.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
+import { keysOfIdentities, withdrawPasskeys } from '../mfa/webauthn/keys.js';
 import { inParts } from '../sessions/told-in-parts.js';
 
 interface EndOfAccess {
@@ -124,8 +125,9 @@ async function endWaysInOfBefore(
 }
 
 /**
- * Sets a new password, ends every session, grant and unfinished sign-in of the Identity in the whole Account, and mails
- * the owner of the address. In the caller's transaction, of the Account, which has locked the Identity's row.
+ * Sets a new password, ends every session, grant and unfinished sign-in of the Identity in the whole Account, makes its
+ * keys second factors until they are used after it, and mails the owner of the address. In the caller's transaction, of
+ * the Account, which has locked the Identity's row.
  */
 export async function settleNewPassword(
   tx: EntityManager,
@@ -142,6 +144,7 @@ export async function settleNewPassword(
      from before where account_id = $1 and id = $2 returning before.email_verified_at is not null as "isVerified"`,
     [accountId, identityId, passwordHash, now, provesEmail],
   );
+  await withdrawPasskeys(tx, keysOfIdentities, identityId);
   const ended = await endAccess(tx, { accountId, identityId }, { keepSessionId, reason: 'password_changed', now });
   const isNews = provesEmail && before?.isVerified === false;
   const actor: Actor = by ?? { type: 'identity', id: identityId };

@@ -4,6 +4,7 @@ import { User } from '../../../entities/user.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordOfUser } from '../events/user-events.js';
+import { keysOfUsers, withdrawPasskeys } from '../mfa/webauthn/keys.js';
 import { endUserSessions } from '../sessions/end-user-sessions.js';
 
 export interface NewPassword {
@@ -26,10 +27,7 @@ export async function lockForPassword(tx: EntityManager, userId: string): Promis
   return tx.findOne(User, { where: { id: userId }, lock: { mode: 'pessimistic_write' } });
 }
 
-/**
- * Sets a password, ends sessions, and mails the owner. Keys become second factors, until they are used after the new
- * password: whoever knew the old one may have enrolled theirs (docs/decisions/0109). Under that lock.
- */
+/** Sets a password, ends sessions, makes keys second factors until they are used after it, and mails the owner. Under that lock. */
 export async function writePassword(tx: EntityManager, change: NewPassword): Promise<void> {
   const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
   await tx.query(
@@ -38,7 +36,7 @@ export async function writePassword(tx: EntityManager, change: NewPassword): Pro
      where id = $1`,
     [userId, passwordHash, now, provesEmail],
   );
-  await tx.query('update user_mfa_factors set signs_in = false where user_id = $1 and signs_in', [userId]);
+  await withdrawPasskeys(tx, keysOfUsers, userId);
   const revoked = await endUserSessions(tx, { userId, keepSessionId, now });
   await recordOfUser(tx, action, {
     resourceId: userId,

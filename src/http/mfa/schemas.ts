@@ -2,6 +2,12 @@ import { Type } from 'typebox';
 import { Id, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 import { worded } from '../surfaces/validation-words.js';
 
+export const SignsIn = Type.Boolean({
+  description:
+    'Whether it is a passkey that signs in by itself, in place of the password and a second factor. False after a new ' +
+    'password, until the key has been used after it.',
+});
+
 /** A second factor of one of these kinds, as its owner sees it. */
 export const factorFields = <const Kind extends string>(kinds: Kind[]) => ({
   id: Id,
@@ -9,22 +15,32 @@ export const factorFields = <const Kind extends string>(kinds: Kind[]) => ({
   label: Type.String(),
   enrolled_at: Timestamp,
   last_used_at: Nullable(Timestamp),
+  signs_in: SignsIn,
 });
 
 export interface ShownFactor<Kind extends string> {
   id: string;
   type: Kind;
   label: string;
+  signsIn: boolean;
   enrolledAt: Date;
   lastUsedAt: Date | null;
 }
 
-export const presentFactor = <Kind extends string>({ id, type, label, enrolledAt, lastUsedAt }: ShownFactor<Kind>) => ({
+export const presentFactor = <Kind extends string>({
+  id,
+  type,
+  label,
+  enrolledAt,
+  lastUsedAt,
+  ...factor
+}: ShownFactor<Kind>) => ({
   id,
   type,
   label,
   enrolled_at: enrolledAt.toISOString(),
   last_used_at: lastUsedAt?.toISOString() ?? null,
+  signs_in: type === 'webauthn' && factor.signsIn,
 });
 
 export const RecoveryCodes = Type.Array(Type.String(), { description: 'Returned only once. Each code works once.' });

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connection.js';
 import type { MfaSummary } from '../../domain/mfa/summary.js';
+import { SignsIn } from '../mfa/schemas.js';
 import { always } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
 import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
@@ -14,6 +15,7 @@ const MfaView = Resource('IdentityMfa', {
       label: Type.String(),
       enrolled_at: Timestamp,
       last_used_at: Nullable(Timestamp),
+      signs_in: SignsIn,
     }),
   ),
   recovery_codes_generation: Type.Integer(),
@@ -22,12 +24,13 @@ const MfaView = Resource('IdentityMfa', {
 });
 
 const presentMfa = (found: MfaSummary) => ({
-  factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label }) => ({
+  factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label, signsIn }) => ({
     id,
     type,
     label,
     enrolled_at: enrolledAt,
     last_used_at: lastUsedAt,
+    signs_in: type === 'webauthn' && signsIn,
   })),
   recovery_codes_generation: found.recoveryCodesGeneration,
   recovery_codes_remaining: found.recoveryCodesRemaining,

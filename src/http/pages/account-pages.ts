@@ -17,6 +17,8 @@ export interface ShownFactor {
   name: TextKey;
   enrolledAt: Date;
   lastUsedAt: Date | null;
+  /** Whether it signs in by itself, as a passkey. */
+  signsIn: boolean;
 }
 
 /** The values that all pages of a person's own account share. */
@@ -41,6 +43,10 @@ export interface AccountPages {
     /** Null if the Environment does not accept passwords. */
     password: { isSet: boolean; changedAt: Date | null } | null;
     factors: readonly ShownFactor[];
+    /** Whether passkeys sign in here, so that a key that does not is worth a word. */
+    takesPasskeys: boolean;
+    /** The sign-in that makes a key a passkey again; null if keys are not asked for here. */
+    showKeyUrl: string | null;
     /** Kinds of factors that can be added. */
     addable: readonly EnrollableKind[];
     /** Whether codes by mail are missing because the sign-in began with one. */

@@ -83,6 +83,7 @@ describe('an authenticator app', () => {
       label: 'Authenticator app',
       enrolled_at: provider.now().toISOString(),
       last_used_at: provider.now().toISOString(),
+      signs_in: false,
     });
     expect(codes).toHaveLength(10);
     expect(await summary(as)).toEqual({

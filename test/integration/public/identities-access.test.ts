@@ -6,6 +6,7 @@ import { newIdentityCaller } from '../../support/identity-caller.js';
 import { newPublicClient } from '../../support/public-client.js';
 import { rowsOf } from '../../support/rows.js';
 import { statementsOf } from '../../support/statements.js';
+import { plantFactors } from '../../support/ways-in.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -308,7 +309,16 @@ test('second factors are shown without secrets, and removed with codes and trust
   const shown = await inPortal('GET', path, 200, undefined, viewer);
   expect(shown.body).not.toContain('sealed-secret');
   expect(shown.json().data).toEqual({
-    factors: [{ id: factor, type: 'totp', label: 'My phone', enrolled_at: expect.any(String), last_used_at: null }],
+    factors: [
+      {
+        id: factor,
+        type: 'totp',
+        label: 'My phone',
+        enrolled_at: expect.any(String),
+        last_used_at: null,
+        signs_in: false,
+      },
+    ],
     recovery_codes_generation: 2,
     recovery_codes_remaining: 1,
     mfa_admin_reset_at: null,
@@ -322,6 +332,26 @@ test('second factors are shown without secrets, and removed with codes and trust
   expect(await rowsOf(api, 'select 1 from trusted_devices where identity_id = $1', [id])).toEqual([]);
   expect(await eventsOf(id)).toContainEqual({ action: 'identity.mfa_reset', actor_type: 'api_key' });
   expect(await mailsTo('security-notice', id)).toHaveLength(1);
+});
+
+test('a password that the application sets or removes makes keys second factors', async () => {
+  const { id } = await person();
+  await plantFactors((text, values) => rowsOf(api, text, values), id);
+  const signsIn = async (): Promise<boolean[]> =>
+    (await call('GET', `/identities/${id}/mfa`, 200))
+      .json()
+      .data.factors.map((one: { signs_in: boolean }) => one.signs_in);
+  const changes = [
+    () => call('PUT', `/identities/${id}/password`, 200, { password: 'another passphrase of theirs' }),
+    () => call('POST', `/identities/${id}/password/reset`, 200),
+    () => inPortal('PUT', `/identities/${id}/password`, 200, { password }),
+  ];
+  for (const change of changes) {
+    await rowsOf(api, 'update mfa_factors set signs_in = true where identity_id = $1', [id]);
+    expect(await signsIn()).toEqual([true]);
+    await change();
+    expect(await signsIn()).toEqual([false]);
+  }
 });
 
 test('the summary counts what exists', async () => {

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { presentFactor } from '../../mfa/schemas.js';
 import { errors } from '../../surfaces/operation.js';
 import { Body, ById, Label, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf, userOf } from '../signed-in.js';
-import { common, FactorView, presentFactor, unprovenErrors } from './shared.js';
+import { common, FactorView, unprovenErrors } from './shared.js';
 
 const Summary = Type.Object({
   factors: Type.Array(FactorView),

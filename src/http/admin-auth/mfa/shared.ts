@@ -1,17 +1,12 @@
 import { Type } from 'typebox';
-import type { AddedUserFactor, UserFactorSummary } from '../../../domain/admin-mfa/factors.js';
-import { factorFields, presentFactor as presentFields, RecoveryCodes } from '../../mfa/schemas.js';
+import type { AddedUserFactor } from '../../../domain/admin-mfa/factors.js';
+import { factorFields, presentFactor, RecoveryCodes } from '../../mfa/schemas.js';
 import { errors } from '../../surfaces/operation.js';
 import { Nullable, Resource, single } from '../../surfaces/schemas.js';
 
 export const FactorView = Resource('AdministratorFactor', {
   ...factorFields(['totp', 'webauthn']),
-  signs_in: Type.Boolean({
-    description: 'Whether it is a passkey that signs in by itself, in place of the password and a second factor.',
-  }),
 });
-
-export const presentFactor = (factor: UserFactorSummary) => ({ ...presentFields(factor), signs_in: factor.signsIn });
 
 /** A factor that was just added, with the recovery codes if it is the first one. */
 export const presentAdded = ({ factor, recoveryCodes }: AddedUserFactor) => ({

@@ -11,7 +11,16 @@ const unnamed = new Map<string, TextKey>([
 ]);
 
 /** A factor as the pages show it. */
-export function shownFactor({ id, type, label, enrolledAt, lastUsedAt }: FactorSummary): ShownFactor {
+export function shownFactor({ id, type, label, enrolledAt, lastUsedAt, ...factor }: FactorSummary): ShownFactor {
   const name = unnamed.get(label);
-  return { id, kind: type, name: name ?? `factor.${type}`, label: name ? null : label, enrolledAt, lastUsedAt };
+  const signsIn = type === 'webauthn' && factor.signsIn;
+  return {
+    id,
+    kind: type,
+    name: name ?? `factor.${type}`,
+    label: name ? null : label,
+    enrolledAt,
+    lastUsedAt,
+    signsIn,
+  };
 }

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { factorKinds } from '../../../../entities/environment-settings.js';
 import { scopes } from '../../../domain/oidc/scopes.js';
+import { SignsIn } from '../../mfa/schemas.js';
 import type { AccountPages } from '../../pages/account-pages.js';
 import { Id, Nullable, OneOf, Timestamp } from '../../surfaces/schemas.js';
 
@@ -24,6 +25,7 @@ export const Overview = Type.Object({
       label: Nullable(Type.String({ description: 'Null if the person has not named it' })),
       enrolled_at: Timestamp,
       last_used_at: Nullable(Timestamp),
+      signs_in: SignsIn,
     }),
   ),
   recovery_codes_remaining: Type.Integer(),
@@ -70,12 +72,13 @@ export const inJson = ({
   email: person.email,
   has_password: password?.isSet ?? false,
   password_changed_at: password?.changedAt ?? null,
-  factors: factors.map(({ id, kind, label, enrolledAt, lastUsedAt }) => ({
+  factors: factors.map(({ id, kind, label, enrolledAt, lastUsedAt, signsIn }) => ({
     id,
     type: kind,
     label,
     enrolled_at: enrolledAt,
     last_used_at: lastUsedAt,
+    signs_in: signsIn,
   })),
   recovery_codes_remaining: recoveryCodesLeft ?? 0,
   sessions: sessions.map(({ id, device, isCurrent, isOpen, createdAt, authenticatedAt }) => ({

@@ -35,7 +35,8 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit), siteUrl });
   });
 
-  async function read({ request, scope, session, client }: AccountVisit): Promise<ShownOverview> {
+  async function read(visit: AccountVisit): Promise<ShownOverview> {
+    const { request, scope, session, client } = visit;
     const { identityId } = session;
     const { settings } = client;
     const isBound = await visits.isBound({ session, scope }, 'factors');
@@ -57,6 +58,8 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
         ? { isSet: profile.hasPassword, changedAt: profile.passwordChangedAt }
         : null,
       factors: factors.map(shownFactor),
+      takesPasskeys: settings.passkeyLoginEnabled,
+      showKeyUrl: isBound || !settings.mfaAllowedFactors.includes('webauthn') ? null : visits.showKeyUrl(visit),
       ...adding,
       isBound,
       recoveryCodesLeft: factors.length > 0 && settings.mfaAllowedFactors.includes('recovery_code') ? remaining : null,

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../../domain/errors.js';
 import type { Client } from '../../../domain/oidc/clients/clients.js';
+import { withParameters } from '../../../domain/oidc/clients/redirect-uris.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { type AccountPage, accountUrl } from '../../../domain/oidc/requests/account-request.js';
 import { clientIdOf } from '../../../domain/oidc/requests/authorize-request.js';
@@ -129,6 +130,16 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     redirect(request, reply, accountUrl(baseUrl, 'account', { ...params, done: name }));
 
   return {
+    /** The address of a new sign-in with a second factor, which leads back to the overview. */
+    showKeyUrl: ({ session, params }: AccountVisit): string =>
+      withParameters('/oauth/authorize', {
+        ...params,
+        destination: 'account',
+        login_hint: session.email,
+        max_age: '0',
+        acr_values: aal2,
+      }),
+
     /** Opens a page. Null if the person was sent to sign in first. */
     open: enter,
 

@@ -75,8 +75,9 @@ export const webauthnDocumentation: Documentation = {
     {
       200: InJson('Where to go next', RedirectTo),
       400: InJson(
-        '`refused` for anything that is wrong with the passkey, or `expired`; `login.method_not_allowed` or `sso_required` ' +
-          'if an organization of the person does not allow passkeys',
+        '`refused` for anything that is wrong with the passkey, or `expired`; `mfa.second_factor_only` if the person has ' +
+          'a new password since the passkey was last used with one, and can sign in another way; ' +
+          '`login.method_not_allowed` or `sso_required` if an organization of the person does not allow passkeys',
         ...scriptGoesOn,
       ),
     },

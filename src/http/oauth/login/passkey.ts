@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/requests/parameters.js';
 import { aal2, firstFactor } from '../../../domain/sessions/first-factor.js';
-import { environmentScopeOf } from '../../../platform/scope.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { unlessGone } from '../hosted-login.js';
 import type { HostedOptions } from '../options.js';
@@ -33,13 +32,15 @@ export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       const visit = await hosted.enter(request, reply, read);
       if (!visit) return reply;
       assertAllowed(visit);
-      const result = await logins.passkeyLogin.signIn(environmentScopeOf(visit.client), requestOf(visit), {
+      const result = await logins.passkeyLogin.signIn(visit.client, requestOf(visit), {
         token: tokenIn(read),
         sent: credentialIn(request.body),
       });
+      if (result.outcome === 'second_factor_only') return refuseInJson(reply, 'mfa.second_factor_only');
       if (result.outcome !== 'accepted') return refuseInJson(reply, result.outcome);
-      const first = firstFactor(result.identityId, 'passkey', result.amr, { now: now(), acr: aal2 });
-      return unlessGone(hosted.proved(visit, first), () => refuseInJson(reply, 'refused'));
+      const { identityId, amr, passwordChangedAt } = result;
+      const first = firstFactor(identityId, 'passkey', amr, { now: now(), acr: aal2 });
+      return unlessGone(hosted.proved(visit, { ...first, passwordChangedAt }), () => refuseInJson(reply, 'refused'));
     },
   );
 };
