@@ -6,6 +6,7 @@ import { seconds } from '../clock.js';
 import { noticingLoss } from '../outages.js';
 import { tracedDb } from '../tracing/traced-db.js';
 import type { Db } from './db.js';
+import { freeNotifications } from './full-queue.js';
 import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
@@ -80,6 +81,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await noticingLoss(() => runner.commitTransaction());
         return result;
       } catch (error) {
+        void freeNotifications(pool, error);
         // TypeORM releases a connection that is lost between two statements, and then blames the next use of the
         // runner.
         if (alreadyReleased.some((kind) => error instanceof kind)) throw new ConnectionLost(error);

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { noticingLoss } from '../outages.js';
 import { endAbandoned } from './abandoned.js';
+import { freeNotifications } from './full-queue.js';
 import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
 import { endsConnection, isOutdatedPlan } from './postgres-errors.js';
 
@@ -27,6 +28,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
     return (await untilGivenUp(stop, () => noticingLoss(() => run(client)))).rows;
   } catch (error) {
     if (!isHarmless(error) && !(error instanceof GivenUp)) failure = error as Error;
+    void freeNotifications(pool, error);
     throw error;
   } finally {
     client.off('error', isToldByQuery);
