@@ -5,6 +5,7 @@ import { createEmailOtpLogin } from '../../src/domain/logins/email-otp.js';
 import { createEmailedCodes, digitsOf, type EmailedCodes } from '../../src/domain/logins/emailed-codes.js';
 import { createOwnPassword } from '../../src/domain/logins/own-password.js';
 import { createPasswordLogin } from '../../src/domain/logins/password.js';
+import { mostLinkTries } from '../../src/domain/one-time/link-proof.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { createConfirmSignUp } from '../../src/domain/sign-ups/confirm.js';
 import { createUserGuesses } from '../../src/domain/users/guesses.js';
@@ -134,6 +135,18 @@ test('a sign-up’s password that was not verified counts as no guess of its lin
   expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
 });
 
+test('a right password of a sign-up that could not be confirmed uses up no guess of its link', async () => {
+  const { state, passwords } = crowded();
+  state.isFull = false;
+  const held = await signedUp();
+  const transaction: typeof world.db.transaction = (scope, work) =>
+    scope === 'system' ? world.db.transaction(scope, work) : Promise.reject(outage);
+  const down = createConfirmSignUp({ ...deps(), db: { ...world.db, transaction }, passwords });
+  for (let i = 0; i < mostLinkTries; i++) await expect(down.confirm(held)).rejects.toBe(outage);
+  const { confirm } = createConfirmSignUp({ ...deps(), passwords });
+  expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
+});
+
 test('a sign-up link’s form that is sent twice gets the link’s state after the first', async () => {
   const { passwords, state } = crowded();
   state.isFull = false;
@@ -141,7 +154,7 @@ test('a sign-up link’s form that is sent twice gets the link’s state after t
   const first = createConfirmSignUp({ ...deps(), passwords });
   // The first attempt finishes between this one's check and its verification.
   const statement: typeof world.db.statement = async (asked, values) => {
-    if (asked.name === 'try_identity_link') expect((await first.confirm(held)).outcome).toBe('confirmed');
+    if (asked.name === 'try_identity_links') expect((await first.confirm(held)).outcome).toBe('confirmed');
     return world.db.statement(asked, values);
   };
   const second = createConfirmSignUp({ ...deps(), db: { ...world.db, statement }, passwords });

@@ -10,7 +10,6 @@ import { type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordEvent } from '../events/record.js';
-import { mostLinkTries } from '../one-time/link-proof.js';
 import { ended, registrationStatusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
 import { type Durations, registrationInput, registrationReminder, verificationEmail } from './process.js';
@@ -58,16 +57,6 @@ export interface ParkedRegistration {
   /** The life of the cookie in milliseconds, equal to the link's. */
   livesMs: number;
 }
-
-// A try is counted before it is checked, so that parallel tries cannot exceed the limit.
-const countTry = {
-  name: 'try_registration',
-  text: `update pending_registrations set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} returning id`,
-};
-const giveTryBack = {
-  name: 'give_back_try_of_registration',
-  text: 'update pending_registrations set attempts = attempts - 1 where id = $1 and attempts > 0',
-};
 
 /** What a confirmed registration has created. */
 interface Made {
@@ -148,14 +137,6 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
           process: registrationInput(found, durations),
         };
       });
-    },
-
-    /** Counts a try of the password; false if there were too many. A right one is given back. */
-    countTry: async (id: string): Promise<boolean> => (await db.statement(countTry, [id])).length > 0,
-
-    /** Takes a counted try back: the password was right, or could not be checked. */
-    async giveTryBack(id: string): Promise<void> {
-      await db.statement(giveTryBack, [id]);
     },
 
     /**

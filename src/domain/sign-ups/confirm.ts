@@ -4,12 +4,11 @@ import type { Db } from '../../platform/database/db.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import { stays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
-import { givingBack } from '../limits/rate-limits.js';
 import { type FoundLink, findIdentityLink } from '../one-time/identity-links.js';
-import { isBrowserOf, mostLinkTries } from '../one-time/link-proof.js';
+import { isBrowserOf } from '../one-time/link-proof.js';
+import { createLinkTries } from '../passwords/link-tries.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { verifyTyped } from '../passwords/verify-typed.js';
 import { addMembership } from './sign-up.js';
 
 /** A link as a browser holds it. */
@@ -42,16 +41,6 @@ export interface SignUpLink {
   confirm(held: HeldLink & { password: string | null }): Promise<Confirmed>;
 }
 
-// A try is counted before it is checked, so that parallel tries cannot exceed the limit.
-const tryStatement = {
-  name: 'try_identity_link',
-  text: `update identity_links set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} and used_at is null returning id`,
-};
-const giveTryBackStatement = {
-  name: 'give_identity_link_try_back',
-  text: 'update identity_links set attempts = attempts - 1 where id = $1 and attempts > 0',
-};
-
 export interface ConfirmSignUpDeps {
   db: Db;
   passwords: Pick<Passwords, 'verify'>;
@@ -59,6 +48,8 @@ export interface ConfirmSignUpDeps {
 }
 
 export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): SignUpLink {
+  const tryPassword = createLinkTries({ db, passwords, links: 'identity_links' });
+
   async function look({ token, browser, environmentId }: HeldLink): Promise<LookedAt> {
     const link = await db.transaction('system', (tx) => findIdentityLink(tx, 'verify_email', token, now()));
     if (!link || (environmentId !== undefined && link.environmentId !== environmentId)) {
@@ -76,12 +67,10 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       const { link } = looked;
       if (looked.asksPassword) {
         if (!password) return { outcome: 'password_required', link, wrong: false };
-        const tried = await db.statement(tryStatement, [link.id]);
+        const tried = await tryPassword(link.id, { hash: passwordOf(link), typed: password });
         // Looked up again: the form may have been sent twice.
-        if (tried.length === 0) return { outcome: 'void', link: (await look(held)).link };
-        const check = () => verifyTyped(passwords, passwordOf(link), password);
-        if (!(await givingBack(check, () => db.statement(giveTryBackStatement, [link.id]))))
-          return { outcome: 'password_required', link, wrong: true };
+        if (tried === 'over') return { outcome: 'void', link: (await look(held)).link };
+        if (tried === 'wrong') return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId } = link;
       // Address and password belong to the Account, and earlier sessions can be in any of its Environments.

@@ -1,12 +1,13 @@
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import { isBrowserOf } from '../one-time/link-proof.js';
 import { wasJustDone } from '../one-time/sent-twice.js';
+import { createLinkTries } from '../passwords/link-tries.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { verifyTyped } from '../passwords/verify-typed.js';
 import { pollUntil } from '../poll-until.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
@@ -50,7 +51,8 @@ export interface ConfirmEmail {
 }
 
 export interface ConfirmEmailDeps {
-  registrations: Pick<Registrations, 'find' | 'provision' | 'countTry' | 'giveTryBack' | 'decline'>;
+  db: Pick<Db, 'statement'>;
+  registrations: Pick<Registrations, 'find' | 'provision' | 'decline'>;
   passwords: Pick<Passwords, 'verify'>;
   /** The waiting process does the work and returns what it created. */
   processes: {
@@ -64,12 +66,14 @@ export interface ConfirmEmailDeps {
 
 /** Handles the link in the mail to somebody who registered (spec, "Pending registration"). */
 export function createConfirmEmail({
+  db,
   registrations,
   passwords,
   processes,
   signIn,
   now,
 }: ConfirmEmailDeps): ConfirmEmail {
+  const tryPassword = createLinkTries({ db, passwords, links: 'pending_registrations' });
   const find = async (token: string) => (isSecret(token) ? await registrations.find(token) : null);
 
   /**
@@ -89,15 +93,9 @@ export function createConfirmEmail({
   async function prove({ id, browserHash, passwordHash }: FoundRegistration, { browser, password }: Proof) {
     if (isBrowserOf(browserHash, browser)) return;
     if (!password) throw new DomainError('registration.password_required');
-    if (!(await registrations.countTry(id))) throw linkInvalid();
-    let isWrong = false;
-    try {
-      isWrong = !(await verifyTyped(passwords, passwordHash, password));
-    } finally {
-      // A right password does not use up a try: the process may be unavailable, and the person may have to repeat it.
-      if (!isWrong) await registrations.giveTryBack(id);
-    }
-    if (isWrong) throw new DomainError('password.wrong');
+    const tried = await tryPassword(id, { hash: passwordHash, typed: password });
+    if (tried === 'over') throw linkInvalid();
+    if (tried === 'wrong') throw new DomainError('password.wrong');
   }
 
   /** Returns what the process of a registration created; the same if the registration is already confirmed. */

@@ -10,11 +10,11 @@ import { withdrawPending } from '../email-changes/end.js';
 import { findEmailChange, type UsableEmailChange } from '../email-changes/link.js';
 import { emailChangeLife, storeEmailChange } from '../email-changes/request.js';
 import { DomainError } from '../errors.js';
-import { isBrowserOf, mostLinkTries } from '../one-time/link-proof.js';
+import { isBrowserOf } from '../one-time/link-proof.js';
 import { sentTwiceWithin } from '../one-time/sent-twice.js';
+import { createLinkTries } from '../passwords/link-tries.js';
 import { lockForPassword } from '../passwords/password-write.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { verifyTyped } from '../passwords/verify-typed.js';
 import type { AdminSubject } from './admin-tokens.js';
 import type { UserGuesses } from './guesses.js';
 
@@ -70,15 +70,6 @@ export interface EmailChangesDeps {
   now: Clock;
 }
 
-// A try is counted before it is checked, so that parallel tries cannot exceed the limit.
-const countTry = {
-  name: 'try_email_change',
-  text: `update email_changes set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} returning id`,
-};
-const giveTryBack = {
-  name: 'give_back_try_of_email_change',
-  text: 'update email_changes set attempts = attempts - 1 where id = $1 and attempts > 0',
-};
 const confirmedText = `
 select c.id, c.browser_hash as "browserHash", u.password_hash as "passwordHash", u.email::text
 from email_changes c join users u on u.id = c.user_id
@@ -89,6 +80,7 @@ type Proved = Pick<UsableEmailChange, 'id' | 'browserHash' | 'passwordHash'>;
 /** Changes the addresses with which platform admins sign in. */
 export function createEmailChanges({ db, sealing, passwords, guesses, now }: EmailChangesDeps): EmailChanges {
   const proof = createProof({ db, now });
+  const tryPassword = createLinkTries({ db, passwords, links: 'email_changes' });
 
   async function usable(token: string): Promise<UsableEmailChange> {
     const found = isSecret(token)
@@ -102,14 +94,9 @@ export function createEmailChanges({ db, sealing, passwords, guesses, now }: Ema
     const { browser, password } = held;
     if (isBrowserOf(browserHash, browser)) return;
     if (!password) throw new DomainError('email_change.password_required');
-    if ((await db.statement(countTry, [id])).length === 0) throw new DomainError('email_change.link_invalid');
-    let isWrong = false;
-    try {
-      isWrong = !(await verifyTyped(passwords, passwordHash, password));
-    } finally {
-      if (!isWrong) await db.statement(giveTryBack, [id]); // right, or it could not be checked
-    }
-    if (isWrong) throw new DomainError('password.wrong');
+    const tried = await tryPassword(id, { hash: passwordHash, typed: password });
+    if (tried === 'over') throw new DomainError('email_change.link_invalid');
+    if (tried === 'wrong') throw new DomainError('password.wrong');
   }
 
   /** For somebody who proves nothing, the link does not work. */
