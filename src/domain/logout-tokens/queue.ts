@@ -27,6 +27,7 @@ export const logoutsInsert = (ended: string): string => `
     select id from oauth_clients where id = g.oauth_client_id and account_id = e.account_id and environment_id = e.environment_id
       and backchannel_logout_uri is not null offset 0
   ) c
+  order by 1 -- two statements that report the same ends do not wait for each other in a circle
   on conflict (id) do nothing
   returning id, webhook_id, account_id, environment_id, event_id`;
 

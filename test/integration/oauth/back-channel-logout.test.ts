@@ -9,7 +9,9 @@ import { createWebhookDeliveries } from '../../../src/domain/webhooks/deliveries
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { loopback } from '../../../src/platform/outbound/addresses.js';
-import { createOutbound } from '../../../src/platform/outbound/fetch.js';
+import { createOutbound, type Outbound } from '../../../src/platform/outbound/fetch.js';
+import { createGuard } from '../../../src/platform/outbound/guard.js';
+import { post } from '../../../src/platform/outbound/post.js';
 import {
   type Browser,
   newProvider,
@@ -53,11 +55,15 @@ async function clientWithLogout(of = environment) {
   return { ...client, path };
 }
 
-const deliveries = (schedule: readonly number[] = [minutes(1)], allowedNetworks = loopback) =>
+/** Takes the receiver for a public one, whose answers would be kept if they were those of a webhook. */
+const guard = createGuard({ allowedNetworks: loopback, resolveName: async () => [], isPublic: () => true });
+const asPublic: Pick<Outbound, 'post'> = { post: (url, message) => post(guard, url, message) };
+
+const deliveries = (schedule: readonly number[] = [minutes(1)], outbound = asPublic) =>
   createWebhookDeliveries({
     db: world.db,
     sealing: world.sealing,
-    outbound: createOutbound({ allowedNetworks }),
+    outbound,
     signLogoutToken: createLogoutTokens({ keys: world.keys, now: world.now }),
     now: world.now,
     schedule,
@@ -201,6 +207,14 @@ test.each<[string, (client: TestClient) => Promise<unknown>]>([
       ),
   ],
   [
+    'its person is erased, which both its own event and the erasure report',
+    async () => {
+      const by = { reason: 'removed', at: world.now() };
+      await inScope((tx) => endSessions(tx, scopeOf(environment), ana.id, by));
+      await createErasures({ db: world.db, now: world.now }).request(scopeOf(environment), ana.id);
+    },
+  ],
+  [
     'its person is erased, although the grants are deleted before the event is read',
     async () => {
       const erasures = createErasures({ db: world.db, now: world.now });
@@ -282,7 +296,7 @@ test.each<[string, (client: TestClient) => Promise<unknown>]>([
 test('an address that is not public is not called', async () => {
   const client = await clientWithLogout();
   await signOut(await tokensFor(browser, client, ana.email), client);
-  expect(await deliver(deliveries([1], []))).toMatchObject([{ status: 'pending' }]);
+  expect(await deliver(deliveries([1], createOutbound()))).toMatchObject([{ status: 'pending' }]);
   const attempts =
     'select a.error from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id where d.account_id = $1';
   expect(await world.query(attempts, [environment.accountId])).toEqual([{ error: 'address' }]);
