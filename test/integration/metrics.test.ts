@@ -5,6 +5,7 @@ import { measureEvent } from '../../src/domain/events/metrics.js';
 import { recordEvent } from '../../src/domain/events/record.js';
 import { createHashing } from '../../src/domain/passwords/hashing.js';
 import { countWaitingProcesses } from '../../src/domain/processes/counts.js';
+import { kindNames } from '../../src/domain/processes/kind.js';
 import { minutes } from '../../src/platform/clock.js';
 import {
   eventsRecorded,
@@ -129,7 +130,7 @@ test('waiting work is counted by kind and state over all accounts, and so is ove
 
 test('every state of every kind is shown, also with 0', async () => {
   const all = await countWaitingProcesses(api.database.db);
-  expect(new Set(all.map(({ kind }) => kind)).size).toBe(12);
+  expect(all.map(({ kind }) => kind)).toEqual(expect.arrayContaining([...kindNames, 'registration', 'email_change']));
   expect(all.filter(({ kind }) => kind === 'sso_domain').map(({ state }) => state)).toEqual([
     'pending',
     'verified',
