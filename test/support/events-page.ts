@@ -1,4 +1,5 @@
-import { type EventAction, type EventKind, eventCatalogue, isDomainEvent } from '../../src/domain/events/catalogue.js';
+import { type EventAction, eventCatalogue, isDomainEvent } from '../../src/domain/events/catalogue.js';
+import type { EventKind } from '../../src/domain/events/event-kind.js';
 import { kindInWords } from '../../src/domain/events/field-kinds.js';
 import { eventFields } from '../../src/domain/events/fields.js';
 

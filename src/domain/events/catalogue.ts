@@ -1,31 +1,6 @@
-export const eventOutcomes = ['success', 'failure', 'denied'] as const;
-export const eventSeverities = ['info', 'notice', 'warning', 'critical'] as const;
-export const eventCategories = [
-  'auth',
-  'identity',
-  'access',
-  'structure',
-  'configuration',
-  'integration',
-  'security',
-] as const;
+import { authEvents } from './auth-events.js';
+import type { EventKind } from './event-kind.js';
 
-export interface EventKind {
-  category: (typeof eventCategories)[number];
-  resource: string;
-  severity?: (typeof eventSeverities)[number];
-  /** False if only the audit log reports it. */
-  domainEvent?: boolean;
-  /** True if it is shown on the identity surface of the audit log. */
-  identityVisible?: boolean;
-}
-
-const auth = (resource: string, more: Partial<EventKind> = {}): EventKind => ({
-  category: 'auth',
-  resource,
-  domainEvent: false,
-  ...more,
-});
 const configuration = (resource: string): EventKind => ({ category: 'configuration', resource });
 const structure = (resource: string): EventKind => ({ category: 'structure', resource });
 const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
@@ -178,84 +153,9 @@ export const eventCatalogue = {
   'identity.sessions_revoked': ofIdentity({ category: 'auth', severity: 'notice' }),
   'identity.consent_given': ofIdentity({ category: 'auth' }),
   'identity.consent_withdrawn': ofIdentity({ category: 'auth', severity: 'notice' }),
-  'auth.registration_requested': auth('pending_registration'),
-  'auth.registration_confirmed': auth('pending_registration'),
-  'auth.registration_expired': auth('pending_registration'),
-  'auth.registration_discarded': auth('pending_registration'),
-  'auth.registration_cancelled': auth('pending_registration', { severity: 'notice' }),
-  'auth.account_intent_parked': auth('account_intent'),
-  'auth.account_intent_consumed': auth('account_intent'),
-  'auth.account_intent_discarded': auth('account_intent'),
-  'auth.account_intent_expired': auth('account_intent'),
-  'auth.account_intent_cancelled': auth('account_intent', { severity: 'notice' }),
-  'auth.account_intent_failed': auth('account_intent', { severity: 'warning' }),
-  'auth.account_intent_retried': auth('account_intent', { severity: 'notice' }),
-  'auth.password_link_requested': auth('password_link'),
-  'auth.password_set': auth('user', { severity: 'notice' }),
-  'auth.password_reset': auth('user', { severity: 'notice' }),
-  'auth.password_changed': auth('user', { severity: 'notice' }),
-  'auth.password_change_failed': auth('user', { severity: 'notice' }),
-  'auth.admin_updated': auth('user'),
-  'auth.admin_email_change_requested': auth('user', { severity: 'notice' }),
-  'auth.admin_email_change_withdrawn': auth('user'),
-  'auth.admin_email_change_expired': auth('user'),
-  'auth.admin_email_change_cancelled': auth('user', { severity: 'notice' }),
-  'auth.admin_email_changed': auth('user', { severity: 'warning' }),
-  'auth.admin_deleted': auth('user', { severity: 'warning' }),
-  'auth.admin_signed_in': auth('user'),
-  'auth.admin_sign_in_failed': auth('user', { severity: 'notice' }),
-  'auth.admin_locked': auth('user', { severity: 'warning' }),
-  'auth.admin_signed_out': auth('user_session'),
-  'auth.admin_session_revoked': auth('user_session', { severity: 'notice' }),
-  'auth.admin_mfa_enrolled': auth('user', { severity: 'notice' }),
-  'auth.admin_mfa_removed': auth('user', { severity: 'notice' }),
-  'auth.admin_mfa_reset': auth('user', { severity: 'warning' }),
-  'auth.admin_mfa_renamed': auth('user'),
-  'auth.admin_mfa_challenge_passed': auth('user'),
-  'auth.admin_mfa_challenge_failed': auth('user', { severity: 'notice' }),
-  'auth.admin_recovery_code_used': auth('user', { severity: 'notice' }),
-  'auth.admin_recovery_codes_renewed': auth('user', { severity: 'notice' }),
-  'auth.admin_webauthn_counter_regressed': {
-    category: 'security',
-    resource: 'user',
-    severity: 'warning',
-    domainEvent: false,
-  },
-  'auth.identity_sign_in_failed': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.emailed_code_requested': auth('identity', { identityVisible: true }),
-  'auth.identity_email_change_requested': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.identity_email_change_failed': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.identity_password_link_requested': auth('identity_link'),
-  'auth.sign_up_requested': auth('identity_link'),
-  'auth.sign_up_refused': auth('environment', { severity: 'notice' }),
-  'auth.verification_mail_requested': auth('identity_link'),
-  'auth.identity_signed_out': auth('session', { identityVisible: true }),
-  'auth.identity_password_change_failed': auth('identity', { severity: 'notice', identityVisible: true }),
   'identity.mfa_enrolled': ofIdentity({ severity: 'notice' }),
   'identity.mfa_removed': ofIdentity({ severity: 'notice' }),
   'identity.mfa_reset': ofIdentity({ severity: 'notice' }),
-  'auth.mfa_renamed': auth('identity', { identityVisible: true }),
-  'auth.mfa_challenge_passed': auth('identity', { identityVisible: true }),
-  'auth.mfa_challenge_failed': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.recovery_code_used': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.trusted_devices_revoked': auth('identity', { identityVisible: true }),
-  'auth.sso_recovery_code_used': auth('identity', { severity: 'warning', identityVisible: true }),
-  'auth.recovery_codes_renewed': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.mfa_grace_started': auth('identity', { identityVisible: true }),
-  'auth.mfa_grace_moved': auth('identity', { identityVisible: true }),
-  'auth.mfa_grace_enrolled': auth('identity', { identityVisible: true }),
-  'auth.mfa_grace_reset': auth('identity', { identityVisible: true }),
-  'auth.mfa_grace_expired': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.mfa_grace_cancelled': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.grant_revoked': auth('grant', { identityVisible: true }),
-  'auth.access_denied': { category: 'security', resource: 'operation', severity: 'warning', domainEvent: false },
-  'auth.webauthn_counter_regressed': {
-    category: 'security',
-    resource: 'identity',
-    severity: 'warning',
-    domainEvent: false,
-    identityVisible: true,
-  },
   'session.refresh_reuse_detected': {
     category: 'security',
     resource: 'session',
@@ -292,6 +192,7 @@ export const eventCatalogue = {
   'process.retried': { category: 'integration', resource: 'process', severity: 'notice', domainEvent: false },
   'email.failed': { category: 'integration', resource: 'email', severity: 'warning', domainEvent: false },
   'email.sent_after_all': { category: 'integration', resource: 'email', severity: 'notice', domainEvent: false },
+  ...authEvents,
 } as const satisfies Record<string, EventKind>;
 
 export type EventAction = keyof typeof eventCatalogue;

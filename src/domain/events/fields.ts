@@ -1,10 +1,7 @@
+import { authFields } from './auth-fields.js';
 import type { EventAction } from './catalogue.js';
-import { confirmationFields } from './confirmation-fields.js';
+import { changed, type Fields, factor, locked, revoked, why } from './common-fields.js';
 
-/** An event's `data` (audit row: `metadata`), besides who, what and where: ids, names of fields and plain settings. */
-export type Fields = Readonly<Record<string, string>>;
-
-const changed = { changed: 'Names of the fields that changed.' };
 const became = 'The new values, by name.';
 const node = {
   node_type: 'The key of its type.',
@@ -25,15 +22,8 @@ const invite = { intent: '`activate` or `directory`.' };
 const invitation = { invitation_id: 'The invitation.' };
 const offered = { role_ids: 'The roles that it offers.', node_id: 'The node at which they will be held, or null.' };
 const accepted = { identity_id: 'The identity that accepted.', role_ids: 'The roles that were assigned.' };
-const factor = { factor_id: 'The factor.', factor: 'Its kind: `totp`, `webauthn`, `recovery_code`, `email_otp`.' };
-const why = { reason: 'The reason, as a code.' };
-const grace = { expires_at: 'Deadline for enrolling a first factor.' };
-const challenge = { factor: 'The factor that was tried.', first_factor: 'The first factor that was verified before.' };
-const regressed = { factor_id: 'The factor.', stored: 'The stored counter.', received: 'The received counter.' };
 const process = { kind: 'The kind of process.', subject_id: 'The ID of its subject.' };
 const mail = { template: 'The template of the email.', subject_id: 'The ID of its subject.' };
-const locked = { locked_until: 'When it can try again.' };
-const revoked = { revoked_session_ids: 'The sessions that ended with it.' };
 const method = { method: 'How: `administrator`, `email_otp`, `own`, a link, and the like.' };
 const domain = { domain: 'The domain.', organization_id: 'The organization that claims it; null: the account.' };
 const directory = { organization_id: 'The organization that the directory belongs to; null: the environment.' };
@@ -233,58 +223,6 @@ const declared = {
   'organization.invitation_role_not_given': { ...invitation, ...offered },
   'identity_invite.role_not_given': { ...invite, ...offered },
   'identity.erasure_cancelled': { ...why, rest: 'How much of the person is left.' },
-  ...confirmationFields,
-  'auth.password_link_requested': { purpose: 'What the link is for.' },
-  'auth.password_set': revoked,
-  'auth.password_reset': revoked,
-  'auth.password_changed': revoked,
-  'auth.admin_signed_in': {
-    amr: 'The authentication methods (RFC 8176).',
-    session_id: 'The session.',
-    connection_id: 'The SSO connection.',
-  },
-  'auth.admin_sign_in_failed': {
-    method: 'The method that was tried.',
-    reason:
-      'The code of the refusal, if an identity provider was involved or the passkey was right, or `sso_required`.',
-    connection_id: 'The SSO connection.',
-  },
-  'auth.admin_locked': locked,
-  'auth.admin_mfa_enrolled': factor,
-  'auth.admin_mfa_removed': factor,
-  'auth.admin_mfa_reset': revoked,
-  'auth.admin_updated': changed,
-  'auth.admin_mfa_renamed': factor,
-  'auth.admin_mfa_challenge_passed': challenge,
-  'auth.admin_mfa_challenge_failed': challenge,
-  'auth.admin_recovery_code_used': challenge,
-  'auth.admin_webauthn_counter_regressed': regressed,
-  'auth.identity_sign_in_failed': {
-    method: 'The method that was tried.',
-    reason: 'The code of the refusal, if the credentials were correct.',
-    connection_id: 'The SSO connection.',
-  },
-  'auth.identity_email_change_requested': { email_change_id: 'The change of the address.' },
-  'auth.emailed_code_requested': { purpose: 'What the code is for.' },
-  'auth.sign_up_refused': why,
-  'auth.identity_signed_out': { reason: 'The reason, if it was not requested.' },
-  'auth.mfa_renamed': factor,
-  'auth.mfa_challenge_passed': challenge,
-  'auth.mfa_challenge_failed': challenge,
-  'auth.recovery_code_used': challenge,
-  'auth.sso_recovery_code_used': {
-    organization_id: 'The organization.',
-    connection_id: 'The SSO connection that it replaced.',
-  },
-  'auth.trusted_devices_revoked': { device_ids: 'The trusted devices.' },
-  'auth.mfa_grace_started': grace,
-  'auth.mfa_grace_moved': grace,
-  'auth.mfa_grace_enrolled': grace,
-  'auth.mfa_grace_reset': { ...grace, reason: 'The reason, if nobody requested it.' },
-  'auth.mfa_grace_expired': { ...grace, ...why },
-  'auth.mfa_grace_cancelled': { ...grace, ...why },
-  'auth.grant_revoked': { ...why, oauth_client_id: 'The client that held the grant.' },
-  'auth.webauthn_counter_regressed': regressed,
   'audit.exported': {
     format: '`ndjson` or `csv`.',
     surface: 'The list that was exported.',
@@ -296,6 +234,7 @@ const declared = {
   'process.retried': process,
   'email.failed': { ...mail, reason: 'The reason, with the reply code of the mail server.' },
   'email.sent_after_all': { ...mail, ended_as: 'Its outcome before.' },
+  ...authFields,
 } satisfies Partial<Record<EventAction, Fields>>;
 
 /** By type; for a type without fields the resource says it all. */

@@ -4,8 +4,9 @@ import { type Actor, currentContext } from '../../platform/context.js';
 import { afterCommit } from '../../platform/database/scoped-runner.js';
 import { partsOf } from '../../platform/parts.js';
 import { traceparent } from '../../platform/tracing/tracing.js';
-import { type EventAction, type EventKind, eventCatalogue } from './catalogue.js';
+import { type EventAction, eventCatalogue } from './catalogue.js';
 import { holdToDeclaration } from './declarations.js';
+import type { EventKind } from './event-kind.js';
 import { measureEvent } from './metrics.js';
 
 export interface EventDetails {

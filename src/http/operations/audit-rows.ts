@@ -3,7 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import type { AuditDetail } from '../../domain/audit/audit-log.js';
 import type { AuditFilters } from '../../domain/audit/conditions.js';
 import type { AuditRow } from '../../domain/audit/rows.js';
-import { eventCategories, eventOutcomes, eventSeverities } from '../../domain/events/catalogue.js';
+import { eventCategories, eventOutcomes, eventSeverities } from '../../domain/events/event-kind.js';
 import { isUuid } from '../../platform/uuid.js';
 import { listQuery } from '../surfaces/lists.js';
 import { inBytes } from '../surfaces/proofs.js';
