@@ -228,7 +228,11 @@ describe('errors', () => {
       code: 'validation.failed',
       details: [{ field: 'reason', code: 'unknown_field' }],
     });
-    for (const payload of ['{}', 'null']) await send(api.app, 200, { ...request, payload });
+    for (const payload of ['5', 'false', '""', '"left"', '["left"]']) {
+      const { error } = (await send(api.app, 400, { ...request, payload })).json();
+      expect(error).toMatchObject({ code: 'validation.failed', details: [{ field: '', code: 'unknown_field' }] });
+    }
+    for (const payload of ['{}', 'null', '[]']) await send(api.app, 200, { ...request, payload });
   });
 
   test('an empty optional body counts as none, whatever its content type', async () => {

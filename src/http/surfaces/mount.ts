@@ -78,9 +78,15 @@ const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
   request.headers['idempotency-key'] === undefined &&
   surplusOf(operation, request.body).length === 0;
 
-/** Returns the fields sent to an operation without a body: unknown, like any undeclared ones (contract §1). */
-const surplusOf = (operation: Operation, body: unknown): string[] =>
-  operation.body || body == null ? [] : Object.keys(body);
+/**
+ * Returns what was sent to an operation without a body: unknown fields, like any undeclared ones (contract §1), or the
+ * empty path for a value that is no object. An empty list is what some languages make of an empty object.
+ */
+function surplusOf(operation: Operation, body: unknown): string[] {
+  if (operation.body || body == null) return [];
+  if (typeof body !== 'object' || (Array.isArray(body) && body.length > 0)) return [''];
+  return Object.keys(body);
+}
 
 /** @returns the reply, if it was sent already */
 async function beforeHandling(
