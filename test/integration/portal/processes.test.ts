@@ -501,11 +501,11 @@ test('an extension ends later than the deadline before it, and at most thirty da
     const [{ field, code }] = (await extend(body)).error.details;
     return [field, code];
   };
-  const at = (base: string | Date, ms: number) => new Date(new Date(base).getTime() + ms).toISOString();
+  const at = (base: unknown, ms: number) => new Date(new Date(base as string | Date).getTime() + ms).toISOString();
   expect(await detailsOf({ until: before })).toEqual(['until', 'process.not_later']);
   expect(await detailsOf({ expires_in: '1h' })).toEqual(['expires_in', 'process.not_later']);
   expect(await detailsOf({ until: at(api.clock.now, 30 * 24 * hour + 1) })).toEqual(['until', 'process.too_late']);
-  for (const until of [at(String(before), 1), at(api.clock.now, 30 * 24 * hour)])
+  for (const until of [at(before, 1), at(api.clock.now, 30 * 24 * hour)])
     expect((await extend({ until })).data).toMatchObject({ deadline: until });
 });
 
