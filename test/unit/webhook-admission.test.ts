@@ -128,3 +128,47 @@ test('a crowd before a dead receiver retries rarely, and a recovered one accepts
   expect(admission.enter('dead').admitted).toBe(true);
   expect(waitOf(admission.enter('dead'))).toBeLessThan(seconds(15));
 });
+
+test('a full Account has its receivers wait for each other, and not for those of another Account', () => {
+  const { admission } = world();
+  const enter = (accountId: string, count: number) =>
+    Array.from({ length: count }, (_, i) => admission.enter(`${accountId}/${i}`, accountId)).map(waitOf);
+  expect(enter('crowded', ofAccount + 400).at(-1)).toBe((400 * slowAfterMs) / ofAccount);
+  expect(enter('full', ofAccount + 1).at(-1)).toBe(admissionLimits.shortestWaitMs);
+});
+
+test('a call that has to wait for its receiver and for its Account waits for the later turn', () => {
+  const { admission } = world();
+  for (let i = 0; i < first; i++) admission.enter('busy', 'full');
+  for (let i = first; i < ofAccount + 500; i++) admission.enter(`other ${i}`, 'full');
+  expect(waitOf(admission.enter('busy', 'full'))).toBe((501 * slowAfterMs) / ofAccount);
+});
+
+test('turns in an Account are as far apart as the calls of its receivers have taken', () => {
+  const { admission, pass } = world();
+  const enter = (name: string, count: number) =>
+    Array.from({ length: count }, (_, i) => admission.enter(`${name} ${i}`, 'full'));
+  const entries = enter('early', ofAccount + 1);
+  pass(seconds(10));
+  for (const entry of entries) if (entry.admitted) entry.leave(true);
+  expect(waitOf(enter('late', ofAccount + 400).at(-1) as Entry)).toBeCloseTo((400 * seconds(10)) / ofAccount, -2);
+});
+
+test('nothing is learned from a call that was admitted and not made', () => {
+  const [usual, other] = [world(), world()];
+  for (const { call } of [usual, other]) call('dead', seconds(15), false);
+  const entry = other.admission.enter('dead');
+  if (entry.admitted) entry.leave(null);
+  const [one, another] = [usual, other].map(({ admission }) => [admission.enter('dead'), admission.enter('dead')]);
+  expect(another?.map(waitOf)).toEqual(one?.map(waitOf));
+  expect(one?.map(waitOf)[1]).toBeGreaterThan(seconds(4));
+});
+
+test('turns that were given stay given when a call of a quick receiver ends', () => {
+  const { admission, admitted } = world();
+  const [running] = admitted('busy', first);
+  for (let i = 0; i < 200; i++) admission.enter('busy');
+  if (running?.admitted) running.leave(true);
+  expect(admitted('busy', 2)).toHaveLength(2);
+  expect(waitOf(admission.enter('busy'))).toBeGreaterThan(seconds(3));
+});
