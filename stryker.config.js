@@ -142,6 +142,14 @@ export const areas = {
       'unit/saml-assertions',
     ],
   },
+  browsers: {
+    rules: ['http/browsers/{client-origins,cors,form-bodies,origin,provider-sign-out,secret-cookie}'],
+    tests: ['unit/browsers', 'unit/form-bodies'],
+  },
+  crypto: {
+    rules: ['platform/crypto/{jws,master-keys,one-time-secret,sealed-json,sealing}'],
+    tests: ['unit/jws', 'unit/master-keys', 'unit/one-time-secret', 'unit/sealing'],
+  },
   'sso-openid': {
     rules: ['domain/sso-protocols/{assertion,signing-keys,provider-message}', 'domain/sso-protocols/oidc/*'],
     tests: ['unit/sso-oidc', 'unit/sso-logout-token', 'unit/sso-client-authentication', 'integration/oauth/sso'],

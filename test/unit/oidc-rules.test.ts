@@ -17,7 +17,7 @@ import {
   profileClaims,
   supportedClaims,
 } from '../../src/domain/oidc/tokens/claims.js';
-import { challengeOf, isVerifier } from '../../src/domain/oidc/tokens/pkce.js';
+import { challengeOf, isChallenge, isVerifier } from '../../src/domain/oidc/tokens/pkce.js';
 import { isCallable, loopback } from '../../src/platform/outbound/addresses.js';
 
 describe('PKCE', () => {
@@ -32,7 +32,18 @@ describe('PKCE', () => {
     [128, true],
     [129, false],
   ])('a verifier of %i characters is valid: %s', (length, good) => expect(isVerifier('a'.repeat(length))).toBe(good));
-  test('only unreserved characters', () => expect(isVerifier(`${'a'.repeat(43)}+`)).toBe(false));
+  test('a verifier has only unreserved characters, before its end and after its beginning, too', () => {
+    const verifier = `${'a'.repeat(42)}-._~`;
+    expect(isVerifier(verifier)).toBe(true);
+    for (const other of [`${verifier}+`, `+${verifier}`, `${verifier}\n`, `${verifier}é`])
+      expect(isVerifier(other)).toBe(false);
+  });
+  test('a challenge has 43 characters of base64url', () => {
+    const challenge = `${'a'.repeat(41)}-_`;
+    expect(isChallenge(challenge)).toBe(true);
+    for (const other of ['', challenge.slice(1), `${challenge}a`, ` ${challenge}`, `~${challenge.slice(1)}`])
+      expect(isChallenge(other)).toBe(false);
+  });
 });
 
 describe('redirect URIs', () => {
@@ -96,6 +107,7 @@ describe('redirect URIs', () => {
     ],
     [['com.example.app:/cb', 'http://127.0.0.1/cb', 'http://[::1]:5000/cb'], 'http://[::1]:5000'],
     [['com.example.app:/cb', 'http://127.0.0.1/cb'], null],
+    [['com.example.app://callback:1/cb'], null],
     [[], null],
   ])('of %j the site is %j', (uris, site) => expect(siteOf(uris)).toBe(site));
 });
