@@ -101,7 +101,7 @@ export const peopleInvariants: readonly Invariant[] = [
     text: `select coalesce(w.id, r.webhook_id) || ' ' || coalesce(w.event_type, r.event_type) || ': subscribed ' || (w.id is not null) || ', routed ' || (r.webhook_id is not null) as what
     from (select id, unnest(event_types) as event_type, coalesce(environment_id, account_id) as scope_id from webhooks where is_active
         union all select id, unnest(array['identity.signed_out', 'identity.sessions_revoked']), environment_id from oauth_clients
-        where backchannel_logout_uri is not null) w
+        where backchannel_logout_uri is not null and environment_id in (select id from environments where account_id is not null)) w
       full join webhook_routes r on r.webhook_id = w.id and r.event_type = w.event_type and r.scope_id = w.scope_id
     where w.id is null or r.webhook_id is null`,
   },
