@@ -229,7 +229,10 @@ async function knownIn(
 /** Opens a page that asks for an emailed code. */
 async function startedEmailCode(request: Record<string, string>): Promise<{ token: string }> {
   await asOwner(
-    (db) => db.query('update environment_settings set email_otp_login_enabled = true, allow_self_signup = true'),
+    (db) =>
+      db.query(
+        'update environment_settings set email_otp_login_enabled = true, allow_self_signup = true, allow_email_change = true',
+      ),
     api.database.ownerUrl,
   );
   const sent = await api.app.inject({
