@@ -1,4 +1,11 @@
 import { Client, Connection } from '@temporalio/client';
+import { LessThanOrEqual, MoreThan } from 'typeorm';
+import { type OpenQuery, openKinds } from '../../../../src/domain/processes/open.js';
+import { hours, systemClock } from '../../../../src/platform/clock.js';
+import type { Db } from '../../../../src/platform/database/db.js';
+import { openDb } from '../../../../src/platform/database/open-db.js';
+import { type ProcessName, workflowIdOf } from '../../../../src/platform/process-kinds.js';
+import { nilUuid } from '../../../../src/platform/uuid.js';
 import { rowsAsOwner } from '../../../support/database.js';
 import { until } from '../../../support/until.js';
 import type { World } from '../world.js';
@@ -12,13 +19,22 @@ union all select 'mails', count(*)::int from emails where status = 'pending'
 union all select 'deliveries', count(*)::int from webhook_deliveries where status = 'pending'
 union all select 'invites whose time is over', count(*)::int from identity_invites where status = 'pending' and expires_at < now()`;
 
-/** Ids of the workflows whose rows wait for a person. */
-const waiting = `
-select 'registration/' || id as id from pending_registrations where status = 'pending'
-union all select 'account-intent/' || id from account_intents where status in ('parked', 'claimed')
-union all select 'email-change/' || id from email_changes where status = 'pending'
-union all select 'invite/' || id from identity_invites where status = 'pending'
-union all select 'sso-domain/' || id from sso_domains where status <> 'failed'`;
+const kinds = openKinds({ reminderAfterMs: hours(20), now: systemClock });
+
+/** Returns the ids of the workflows whose rows wait, found as the reconciler finds them. */
+async function waitingIn(db: Db): Promise<Set<string>> {
+  const look = { id: MoreThan(nilUuid), since: LessThanOrEqual(systemClock()), take: 100_000 };
+  const names = Object.keys(kinds) as ProcessName[];
+  const ids = await Promise.all(
+    names.map((name) =>
+      db.transaction('system', async (tx) => {
+        const rows = await (kinds[name] as OpenQuery<ProcessName>)(tx, look);
+        return rows.map(({ input }) => workflowIdOf(name, input));
+      }),
+    ),
+  );
+  return new Set(ids.flat());
+}
 
 const schedules = /^(event-counting|housekeeping|reconciler|signing-key-rotation)/;
 const wholeEnds = ['COMPLETED', 'CONTINUED_AS_NEW', 'CANCELLED'];
@@ -33,6 +49,7 @@ export async function processesAreOver({ service, find }: World): Promise<Looked
 
   const connection = await Connection.connect({ address: service.temporalAddress });
   const { workflow } = new Client({ connection });
+  const db = await openDb({ url: service.databaseUrl, poolSize: 2, applicationName: 'faults', onError: () => {} });
   const all = async (query: string) => {
     const found: { id: string; type: string; status: string }[] = [];
     for await (const { workflowId, type, status } of workflow.list({ query })) {
@@ -42,7 +59,7 @@ export async function processesAreOver({ service, find }: World): Promise<Looked
   };
   try {
     await until('what runs are the workflows of rows that wait', async () => {
-      const rowsThatWait = new Set((await rowsAsOwner(service.ownerUrl, waiting, [])).map(({ id }) => id as string));
+      const rowsThatWait = await waitingIn(db);
       const running = (await all('ExecutionStatus = "Running"')).filter(({ id }) => !schedules.test(id));
       const alone = running.filter(({ id }) => !rowsThatWait.has(id)).map(({ id }) => `${id} has no row`);
       const ids = new Set(running.map(({ id }) => id));
@@ -58,6 +75,6 @@ export async function processesAreOver({ service, find }: World): Promise<Looked
       ['workflows that wait', running.length],
     ];
   } finally {
-    await connection.close();
+    await Promise.all([connection.close(), db.close()]);
   }
 }
