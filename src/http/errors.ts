@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail, unstorable } from '../domain/errors.js';
 import { driverErrorOf } from '../platform/database/postgres-errors.js';
 import { isOutage } from '../platform/outages.js';
+import { placeOfUnstorable } from './server/unstorable-bodies.js';
 import { tellWhen } from './surfaces/limit-headers.js';
 import { lostRaceOf } from './surfaces/lost-races.js';
 import { Nullable, Resource } from './surfaces/schemas.js';
@@ -246,8 +247,11 @@ const asked = (request: FastifyRequest) => ({
 
 export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] as string;
 
-/** Turns an error of a handler or of Fastify into a refusal that the caller can act on; null if it is our own fault. */
-export function refusalOf(error: unknown): DomainError | null {
+/**
+ * Turns an error of a handler or of Fastify into a refusal that the caller can act on; null if it is our own fault.
+ * @param request names the field that could not be stored, for surfaces that say so
+ */
+export function refusalOf(error: unknown, request?: FastifyRequest): DomainError | null {
   if (error instanceof DomainError) return error;
   if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
   const lostRace = lostRaceOf(error);
@@ -263,7 +267,8 @@ export function refusalOf(error: unknown): DomainError | null {
   if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
   // Class 22, data exception: a text that PostgreSQL cannot store, such as one with a NUL character.
   if (/^22/.test(driverErrorOf(error)?.code ?? '')) {
-    return new DomainError('validation.failed', { details: [unstorable], cause: error });
+    const field = request ? placeOfUnstorable(request) : '';
+    return new DomainError('validation.failed', { details: [{ ...unstorable, field }], cause: error });
   }
   return null;
 }
@@ -280,7 +285,7 @@ export function logOutage({ log, raw }: FastifyRequest, { code, options: { cause
 
 /** Answers an error as JSON, with the headers that belong to its status. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOf(error);
+  const refusal = refusalOf(error, request);
   if (!refusal) {
     request.log.error({ err: error }, 'unexpected error');
     return reply

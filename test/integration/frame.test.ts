@@ -219,6 +219,20 @@ describe('errors', () => {
     }
   });
 
+  test.each([
+    ['{"email":"a@example.com","external_id":"a\\u0000b"}', 'external_id'],
+    ['{"email":"a@example.com","metadata":{"tags":["a","b\\u0000"]}}', 'metadata.tags[1]'],
+    ['{"email":"a@example.com","metadata":{"a\\u0000":1}}', 'metadata'],
+  ])('a text that cannot be stored is named (%s)', async (payload, field) => {
+    const { details } = (await send(api.app, 400, post(payload))).json().error;
+    expect(details).toEqual([expect.objectContaining({ field, code: 'unstorable' })]);
+  });
+
+  test('a text that cannot be searched for is named', async () => {
+    const { details } = (await send(api.app, 400, { url: '/api/v1/roles?q=a%00', headers: key })).json().error;
+    expect(details).toEqual([expect.objectContaining({ field: 'query.q', code: 'unstorable' })]);
+  });
+
   test('fields are refused where the operation has none', async () => {
     const { data } = (await send(api.app, 201, post(JSON.stringify({ email: 'surplus@example.com' })))).json();
     const url = `/api/v1/identities/${data.id}/deactivate`;

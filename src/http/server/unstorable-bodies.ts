@@ -1,6 +1,6 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError, unstorable } from '../../domain/errors.js';
-import { alteredIn } from '../../platform/database/storable.js';
+import { alteredIn, unstorableIn } from '../../platform/database/storable.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -24,4 +24,10 @@ export function refuseUnstorableBodies(app: FastifyInstance): void {
     const field = alteredIn(config.eachAlone ? { ...(body as object), [config.eachAlone]: null } : body);
     done(field === null ? undefined : new DomainError('validation.failed', { details: [{ ...unstorable, field }] }));
   });
+}
+
+/** Returns where a request has what PostgreSQL has refused to store, since its error does not say; '' if nowhere. */
+export function placeOfUnstorable({ body, query }: FastifyRequest): string {
+  const inQuery = unstorableIn(query);
+  return unstorableIn(body) ?? (inQuery === null ? '' : `query.${inQuery}`);
 }

@@ -15,6 +15,9 @@ export const isStorable = (value: unknown): boolean => whereNot(value, isStorabl
  */
 export const alteredIn = (value: unknown): string | null => whereNot(value, isWhole);
 
+/** Returns the first place that PostgreSQL would refuse or store otherwise (`isStorable`), in the form of `alteredIn`. */
+export const unstorableIn = (value: unknown): string | null => whereNot(value, isStorableText);
+
 function whereNot(value: unknown, isRight: (text: string) => boolean): string | null {
   if (typeof value === 'string') return isRight(value) ? null : '';
   if (typeof value === 'number') return Number.isFinite(value) ? null : '';
