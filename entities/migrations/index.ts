@@ -3,6 +3,7 @@ import { FromFormer1763700000156 } from './1763700000156-from-former.js';
 import { PasskeysAfterAPassword1763700000157 } from './1763700000157-passkeys-after-a-password.js';
 import { BackChannelLogout1763700000158 } from './1763700000158-back-channel-logout.js';
 import { OwnAddresses1763700000159 } from './1763700000159-own-addresses.js';
+import { PublicClientsRotate1763700000160 } from './1763700000160-public-clients-rotate.js';
 
 /** Every migration, oldest first. Listed by hand, so that the compiler sees a migration that nobody added. */
 export const migrations = [
@@ -11,4 +12,5 @@ export const migrations = [
   PasskeysAfterAPassword1763700000157,
   BackChannelLogout1763700000158,
   OwnAddresses1763700000159,
+  PublicClientsRotate1763700000160,
 ];

@@ -14,7 +14,7 @@ import { addableBy } from './factors/addable.js';
 import type { AccountOptions } from './options.js';
 import { inJson, type ShownOverview } from './overview-json.js';
 import { sendAccountPage } from './page.js';
-import type { AccountVisit } from './visit.js';
+import { type AccountVisit, showKeyUrl } from './visit.js';
 
 /** Everything in a person's account, with what they can do about it. */
 export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
@@ -59,7 +59,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
         : null,
       factors: factors.map(shownFactor),
       takesPasskeys: settings.passkeyLoginEnabled,
-      showKeyUrl: isBound || !settings.mfaAllowedFactors.includes('webauthn') ? null : visits.showKeyUrl(visit),
+      showKeyUrl: isBound || !settings.mfaAllowedFactors.includes('webauthn') ? null : showKeyUrl(visit),
       ...adding,
       isBound,
       recoveryCodesLeft: factors.length > 0 && settings.mfaAllowedFactors.includes('recovery_code') ? remaining : null,

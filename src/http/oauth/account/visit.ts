@@ -41,6 +41,16 @@ export function personOf({ scope, session }: Pick<AccountVisit, 'scope' | 'sessi
   return { ...scope, identityId, sessionId, authenticatedAt, authTime };
 }
 
+/** The address of a new sign-in with a second factor, which leads back to the overview. */
+export const showKeyUrl = ({ session, params }: Pick<AccountVisit, 'session' | 'params'>): string =>
+  withParameters('/oauth/authorize', {
+    ...params,
+    destination: 'account',
+    login_hint: session.email,
+    max_age: '0',
+    acr_values: aal2,
+  });
+
 /** Errors of a change whose visit was valid when it was checked, but not when the change was made. */
 const whatEnds: string[] = ['auth.invalid_credentials', 'auth.reauthentication_required'];
 
@@ -130,16 +140,6 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     redirect(request, reply, accountUrl(baseUrl, 'account', { ...params, done: name }));
 
   return {
-    /** The address of a new sign-in with a second factor, which leads back to the overview. */
-    showKeyUrl: ({ session, params }: AccountVisit): string =>
-      withParameters('/oauth/authorize', {
-        ...params,
-        destination: 'account',
-        login_hint: session.email,
-        max_age: '0',
-        acr_values: aal2,
-      }),
-
     /** Opens a page. Null if the person was sent to sign in first. */
     open: enter,
 
