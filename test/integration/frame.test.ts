@@ -549,6 +549,8 @@ describe('If-Match and ETag', () => {
       expect((await patch('4', wrong)).json().error.details[0].field).toBe(Object.keys(wrong)[0]);
     const stricter = { [drift]: 0, [end]: true, [sso]: true };
     expect((await patch('4', stricter)).json().data).toMatchObject(stricter);
+    expect(changed.json().data.allow_email_change).toBe(false);
+    expect((await patch('5', { allow_email_change: true })).json().data.allow_email_change).toBe(true);
   });
 
   test('of twenty writers with one version, one succeeds', async () => {
