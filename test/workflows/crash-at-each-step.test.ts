@@ -3,6 +3,7 @@ import * as workflows from '../../workflows/index.js';
 import { accountRuns } from '../support/crash/accounts.js';
 import { domainRuns } from '../support/crash/domains.js';
 import { emailChangeRuns } from '../support/crash/email-changes.js';
+import { logoutRuns } from '../support/crash/logout-tokens.js';
 import { dieUnheard, mailRuns } from '../support/crash/mails.js';
 import type { Death } from '../support/crash/plan.js';
 import { registrationRuns } from '../support/crash/registrations.js';
@@ -23,6 +24,7 @@ const runs = {
   ...mailRuns,
   ...scheduledRuns,
   ...webhookRuns,
+  ...logoutRuns,
   ...domainRuns,
 };
 /** What an undisturbed run leaves, in short; the rest is compared. */
@@ -66,6 +68,12 @@ const leaves: Record<keyof typeof runs, object> = {
   'a delivery that its receiver takes at the second attempt': {
     result: 'succeeded',
     messages: 1,
+    row: { status: 'succeeded' },
+  },
+  'a logout token that its client accepts at the second attempt': {
+    result: 'succeeded',
+    messages: 1,
+    isRepeated: false,
     row: { status: 'succeeded' },
   },
   'a claim of a domain whose record never comes': {
@@ -159,6 +167,9 @@ test.each(names)('%s: its workers died at these steps, and it left what an undis
   expect(left.crashed.get(name)).toEqual(left.undisturbed.get(name));
 });
 
+/** How every JWT with our header begins, a logout token among them. */
+const signed = Buffer.from('{"alg":').toString('base64url').slice(0, 9);
+
 /** Returns personal data and secrets: from the rows that are left, and from all mails. */
 async function secrets(): Promise<string[]> {
   const { addresses, tokens } = world.mails.told();
@@ -166,11 +177,12 @@ async function secrets(): Promise<string[]> {
     `select email::text as text from users union select last_name from users union select name::text from accounts
      union select email::text from identities union select email::text from administrator_invites
      union select last_name from administrator_invites union select email::text from identity_invites
-     union select domain::text from sso_domains union select token from sso_domains union select secret from webhooks`,
+     union select domain::text from sso_domains union select token from sso_domains union select secret from webhooks
+     union select backchannel_logout_uri from oauth_clients`,
   );
   expect([addresses.length, tokens.length, rows.length].every((count) => count > 5)).toBe(true);
   const texts = rows.map(({ text }) => String(text ?? '')).filter((text) => text.length > 5); // shorter ones occur everywhere
-  return [...addresses, ...tokens, ...texts, 'private.example'];
+  return [...addresses, ...tokens, ...texts, 'private.example', signed];
 }
 
 test('no history of any process holds an address, a name, a token or a secret, whatever its workers died of', async () => {
