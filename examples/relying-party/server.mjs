@@ -1,7 +1,8 @@
-// A relying party: a web application whose people sign in with Gatehouse. It uses only node:http and a standard OpenID
-// Connect client library; nothing here is specific to Gatehouse. page.mjs renders the page.
+// A relying party: a web application whose people sign in with Gatehouse. It uses only node:http, a standard OpenID
+// Connect client library, and one for JWTs; nothing here is specific to Gatehouse. page.mjs renders the page.
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
 import { pageHeaders, renderPage } from './page.mjs';
 
@@ -105,6 +106,46 @@ async function logout({ session, response }) {
   redirect(response, oidc.buildEndSessionUrl(await discover(), parameters).href);
 }
 
+/**
+ * `/backchannel-logout`: the issuer's server says that a session has ended there, by whatever signed the person out
+ * (OpenID Connect Back-Channel Logout 1.0). No browser is involved, so the session is found by what the token names.
+ */
+async function backchannelLogout({ request, response }) {
+  const { sid, sub } = await logoutOf(new URLSearchParams(await bodyOf(request)).get('logout_token') ?? '');
+  for (const { id, tokens } of sessions.values()) {
+    const isNamed = sid ? tokens?.claims.sid === sid : tokens?.claims.sub === sub;
+    if (isNamed) sessions.delete(id);
+  }
+  response.writeHead(200, { 'cache-control': 'no-store' }).end();
+}
+
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+let issuerKeys;
+
+/** Returns the claims of a logout token, once it is known to be the issuer's, meant for us, and none of another kind (§2.6). */
+async function logoutOf(token) {
+  const metadata = (await discover()).serverMetadata();
+  issuerKeys ??= createRemoteJWKSet(new URL(metadata.jwks_uri));
+  const { payload } = await jwtVerify(token, issuerKeys, {
+    issuer: metadata.issuer,
+    audience: CLIENT_ID,
+    typ: 'logout+jwt',
+    requiredClaims: ['iat', 'exp', 'jti'],
+  });
+  const { events, sid, sub, nonce } = payload;
+  if (!events?.[logoutEvent] || !(sid ?? sub) || nonce !== undefined) throw new Error('This is no logout token.');
+  return { sid, sub };
+}
+
+async function bodyOf(request) {
+  let body = '';
+  for await (const part of request.setEncoding('utf8')) {
+    body += part;
+    if (body.length > 65_536) throw new Error('This is too long for a logout token.');
+  }
+  return body;
+}
+
 /** Returns what later requests need of the issuer's answer; a refresh may omit what has not changed. */
 const kept = (tokens, earlier) => ({
   access_token: tokens.access_token,
@@ -136,7 +177,12 @@ const reasonOf = ({ error_description, error, cause, message }) =>
   error_description ?? error ?? cause?.[0]?.parameters?.error_description ?? cause?.message ?? message;
 
 // Changes are POST requests: SameSite=Lax withholds the cookie from those that other sites send.
-const routes = { 'GET /': home, 'GET /login': login, 'GET /callback': callback };
+const routes = {
+  'GET /': home,
+  'GET /login': login,
+  'GET /callback': callback,
+  'POST /backchannel-logout': backchannelLogout, // proves itself by its signature
+};
 const signedInRoutes = { 'POST /refresh': refresh, 'POST /revoke': revoke, 'POST /logout': logout };
 
 const server = createServer(async (request, response) => {
@@ -144,7 +190,7 @@ const server = createServer(async (request, response) => {
     const url = new URL(request.url, origin);
     const name = `${request.method} ${url.pathname}`;
     const session = sessionOf(request);
-    if (routes[name]) await routes[name]({ url, session, response });
+    if (routes[name]) await routes[name]({ request, url, session, response });
     else if (!signedInRoutes[name]) send(response, 404, { error: 'There is nothing at this address.' });
     else if (session?.tokens) await signedInRoutes[name]({ session, response });
     else redirect(response, '/');

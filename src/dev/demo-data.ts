@@ -45,8 +45,7 @@ export async function prepareDemoData(
   secrets: DevSecrets,
   keptApiKey: string | null,
 ): Promise<DemoData> {
-  const db = await openDb({ url: databaseUrl, poolSize: 2, applicationName: 'gatehouse demo', onError: () => {} });
-  try {
+  return withDb(databaseUrl, async (db) => {
     const passwords = createPasswords({ breachUrl: null });
     const { account, application, environment } =
       (await findDemo(db)) ?? (await makeDemo(db, await passwords.hash(secrets.adminPassword)));
@@ -61,6 +60,30 @@ export async function prepareDemoData(
       clientId: await clientOf(db, scope),
       apiKey: await apiKeyOf(db, scope, keptApiKey),
     };
+  });
+}
+
+/**
+ * Registers where the example relying party receives logout tokens (docs/decisions/0110): it may listen at another port
+ * after each start, and this address is called.
+ */
+export async function registerLogoutAddress(
+  databaseUrl: string,
+  { scope, clientId }: Pick<DemoData, 'scope' | 'clientId'>,
+  relyingPartyUrl: string,
+): Promise<void> {
+  await withDb(databaseUrl, async (db) => {
+    const { environmentId } = scope;
+    const client = await db.transaction(scope, (tx) => tx.findOneByOrFail(OAuthClient, { environmentId, clientId }));
+    const backchannelLogoutUri = `${relyingPartyUrl}/backchannel-logout`;
+    await createClientManagement({ db, now }).update(scope, client.id, { backchannelLogoutUri });
+  });
+}
+
+async function withDb<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
+  const db = await openDb({ url, poolSize: 2, applicationName: 'gatehouse demo', onError: () => {} });
+  try {
+    return await work(db);
   } finally {
     await db.close();
   }

@@ -4,6 +4,7 @@ import type { Config } from '../config.js';
 import { migrate } from '../platform/database/migrations.js';
 import { announce } from './announcement.js';
 import { demoOf, seedDemo, writeDemo } from './demo.js';
+import { registerLogoutAddress } from './demo-data.js';
 import { type Layout, startParts } from './parts.js';
 import { startProcesses } from './processes.js';
 import { keptSecrets } from './secrets.js';
@@ -29,6 +30,7 @@ export async function runInstallation(
     const data = await seedDemo(config, parts, secrets);
     const installed = { parts, secrets, clientId: data.clientId };
     const processes = await startProcesses(config, installed, { stops, say }, layout);
+    await registerLogoutAddress(parts.databaseUrl, data, processes.relyingPartyUrl);
     say(announce(await writeDemo(config, demoOf(data, parts, processes, secrets))));
     stops.untilSignalled();
   } catch (error) {

@@ -1,8 +1,10 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
+import { registerLogoutAddress } from '../../src/dev/demo-data.js';
 import { barriers, headingOf } from '../support/chromium.js';
 import { totpCode } from '../support/mfa.js';
 import type { Person } from '../support/seed.js';
-import { fillIn, type Site, startSite } from '../support/site.js';
+import { fillIn, type Site, startAt, startSite } from '../support/site.js';
+import { until } from '../support/until.js';
 import { plugIn } from '../support/virtual-authenticator.js';
 
 let site: Site;
@@ -82,6 +84,33 @@ test('a person signs a lost browser out of everything, and an application loses 
   await heading('You are signed out').waitFor();
   await page.goto(accountUrl());
   await heading(/^Sign in to /).waitFor();
+});
+
+test('an application signs its person out when a logout token says that they are signed out elsewhere', async () => {
+  const { data, service, shop } = site;
+  await registerLogoutAddress(service.databaseUrl, { scope: data.scope, clientId: data.publicClient }, shop.url);
+  const phone = await arrive();
+  await startAt(phone, shop.url);
+  await fillIn(phone, data.ben);
+  await heading('Hello, Ben Example', phone).waitFor();
+  const forged = new URLSearchParams({ logout_token: 'e30.e30.e30' });
+  expect((await fetch(`${shop.url}/backchannel-logout`, { method: 'POST', body: forged })).status).toBe(400);
+  await phone.reload();
+  await heading('Hello, Ben Example', phone).waitFor();
+
+  await arrive();
+  await startAt(page, shop.url);
+  await fillIn(page, data.ben);
+  await heading('Hello, Ben Example').waitFor();
+  await page.goto(accountUrl());
+  await button('Sign out everywhere else').click();
+  expect(await notice()).toBe('You are signed out everywhere else.');
+  await until('the telephone is signed out', async () => {
+    await phone.reload();
+    return phone.getByRole('heading', { name: 'You are signed out' }).isVisible();
+  });
+  await page.goto(shop.url);
+  await heading('Hello, Ben Example').waitFor(); // this browser's session is none of those that have ended
 });
 
 test('a person changes the password with the keyboard alone, in dark mode on a phone, and without scripts', async () => {
