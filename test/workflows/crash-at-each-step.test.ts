@@ -59,7 +59,12 @@ const leaves: Record<keyof typeof runs, object> = {
     sessions: 1,
   },
   'a mail that is sent': { result: 'sent', delivered: 1, row: { status: 'sent' } },
-  'a mail that is given up': { status: 'FAILED', delivered: 0, events: { 'email.failed': 1 } },
+  'a mail that is given up': {
+    status: 'FAILED',
+    delivered: 0,
+    events: { 'email.failed': 1 },
+    row: { status: 'failed' },
+  },
   'a mail that an operator cancels': { status: 'CANCELLED', delivered: 0, row: { status: 'cancelled' } },
   'a run that counts events': { status: 'COMPLETED', events: 7 },
   'a run of housekeeping': { status: 'COMPLETED', rows: [{ status: 'failed' }] },

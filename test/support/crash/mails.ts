@@ -41,7 +41,8 @@ const mailRun =
       const options = { taskQueue: 'email', workflowId, args: [input] };
       await world.processes.client.workflow.start('emailDelivery', options);
     }
-    const row = { table: 'emails', id, columns: 'status, failure' };
+    // The reason of a mail that is given up is that of its last attempt, which may have died with its worker.
+    const row = { table: 'emails', id, columns: 'status' };
     return {
       workflowId,
       deaths,
