@@ -168,9 +168,10 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
     async justSpent(
       { environmentId }: EnvironmentScope,
       { purpose, flow, code }: TriedCode,
+      on: Pick<Db, 'statement'> = db,
     ): Promise<SpentCode | null> {
       const values = [environmentId, hashSecret(flow), purpose];
-      const [newest] = await db.statement<NewestCode>(newestStatement, values);
+      const [newest] = await on.statement<NewestCode>(newestStatement, values);
       if (!newest?.consumedAt || !wasJustDone(newest.consumedAt, now())) return null;
       if (!isTyped(code, digitsOf(sealing, newest).digits)) return null;
       const { id, identityId, email, consumedAt } = newest;

@@ -14,7 +14,7 @@ import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
 import { createGuesses } from '../limits/guesses.js';
-import { countUse, givingBack } from '../limits/rate-limits.js';
+import { countUse } from '../limits/rate-limits.js';
 import { noticeEmail } from '../mfa/notices.js';
 import { holdOwnProof, holdOwnSession } from '../mfa/own-changes.js';
 import { endFormerAddress } from '../one-time/former-address.js';
@@ -60,11 +60,12 @@ const perHour = { windowSeconds: hours(1) / 1000 };
 const mailLife = hours(24);
 
 // A new password makes a request void, also one that this session has set: whoever is shut out by it may have requested
-// it. So does another address, which makes all mailed codes void.
+// it. So does another address, which makes all mailed codes void. A code that lives longer than codes do has changed the
+// address: it waits for the mail to the former one.
 const heldText = `
 select i.email::text as "from", c.email::text as "to", i.email_verified_at is not null as "wasVerified",
   i.password_changed_at is not null and i.password_changed_at > c.created_at as "isVoid",
-  c.email is distinct from i.email and i.email_verified_at >= c.consumed_at as "isDone"
+  c.email is distinct from i.email and c.expires_at > c.consumed_at + interval '10 minutes' as "isDone"
 from identities i join emailed_codes c on c.identity_id = i.id and c.id = $3
 where i.account_id = $1 and i.id = $2`;
 
@@ -128,7 +129,6 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
   }
 
   async function apply(tx: EntityManager, person: OwnProofOf, codeId: string): Promise<string> {
-    await holdOwnSession(tx, person);
     const at = now();
     const { accountId, environmentId, identityId, sessionId: keepSessionId } = person;
     const [held] = await tx.query<Held[]>(heldText, [accountId, identityId, codeId]);
@@ -154,15 +154,26 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
     return to;
   }
 
+  /**
+   * Checks the code and applies the change, under one lock on the person: whatever makes codes void takes it, too, and
+   * comes before both or after both. A refused change leaves the code as it was.
+   * @returns the new address; null for a wrong code, whose try is counted with the transaction
+   */
+  async function settle(tx: EntityManager, person: OwnProofOf, code: string): Promise<string | 'repeated' | null> {
+    await holdOwnSession(tx, person);
+    const on = dbWithin(tx);
+    const redeemed = await emailedCodes.redeem(person, redeemable(person, code), on);
+    if (typeof redeemed === 'object' && redeemed.identityId === person.identityId)
+      return apply(tx, person, redeemed.id);
+    return (await isRepeated(tx, person, code)) ? 'repeated' : null;
+  }
+
   /** Whether this code has changed the address just now: its form was sent twice. */
-  async function isRepeated(person: OwnProofOf, code: string): Promise<boolean> {
-    const spent = await emailedCodes.justSpent(person, redeemable(person, code));
+  async function isRepeated(tx: EntityManager, person: OwnProofOf, code: string): Promise<boolean> {
+    const spent = await emailedCodes.justSpent(person, redeemable(person, code), dbWithin(tx));
     if (spent?.identityId !== person.identityId) return false;
-    return db.transaction({ accountId: person.accountId }, async (tx) => {
-      await holdOwnSession(tx, person); // waits for the first one
-      const [held] = await tx.query<Held[]>(heldText, [person.accountId, person.identityId, spent.id]);
-      return held?.isDone === true;
-    });
+    const [held] = await tx.query<Held[]>(heldText, [person.accountId, person.identityId, spent.id]);
+    return held?.isDone === true;
   }
 
   async function failed(person: OwnProofOf): Promise<never> {
@@ -190,19 +201,14 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
       acting(person, async () => {
         const { identityId, accountId } = person;
         await guesses.begin(identityId);
-        const found = await guesses.look(identityId, async () => {
-          const redeemed = await emailedCodes.redeem(person, redeemable(person, code));
-          if (typeof redeemed === 'object' && redeemed.identityId === identityId) return redeemed;
-          return (await isRepeated(person, code)) ? 'repeated' : null;
-        });
-        if (found === null) return failed(person);
-        await guesses.succeeded(identityId);
-        if (found === 'repeated') return;
-        const email = await givingBack(
-          () => db.transaction({ accountId }, (tx) => apply(tx, person, found.id)).catch(asTaken),
-          () => emailedCodes.giveBack(found.id),
+        const changed = await guesses.look(identityId, () =>
+          db.transaction({ accountId }, (tx) => settle(tx, person, code)).catch(asTaken),
         );
-        await attempts.forgive(person, { identityId, email }); // strangers may have used up the limit of a free address
+        if (changed === null) return failed(person);
+        await guesses.succeeded(identityId);
+        if (changed === 'repeated') return;
+        // Strangers may have used up the limit of a free address.
+        await attempts.forgive(person, { identityId, email: changed });
       }),
   };
 }

@@ -1,6 +1,8 @@
+import { changeIdentity } from '../../../src/domain/identities/change.js';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { type WaitingMail, waitingMails } from '../../support/identity-mails.js';
+import { counted, interleaved } from '../../support/interleaving.js';
 import { enrollTotp } from '../../support/mfa.js';
 import { newProvider, password, type TestEnvironment, type TestProvider } from '../../support/oauth.js';
 import { newOther } from '../../support/other-environment.js';
@@ -189,6 +191,36 @@ describe('a code', () => {
     provider.wait(1000);
     await api.put('/password', { current_password: password, new_password: 'another long password' }, as);
     expect(outcomeOf(await confirm(as, await mailedCode()))).toEqual([400, 'email_change.code_invalid']);
+  });
+
+  const bySupport = ({ place, ana }: Awaited<ReturnType<typeof someone>>, email: string) =>
+    provider.db.transaction({ accountId: place.accountId }, (tx) =>
+      changeIdentity(tx, place, ana.id, { email, emailVerified: true }, provider.now()),
+    );
+
+  test('is void once an administrator has set another address, and not taken for one that was sent twice', async () => {
+    const person = await someone();
+    await request(person.as, person.wanted);
+    await bySupport(person, `support-${person.wanted}`);
+    expect(outcomeOf(await confirm(person.as, await mailedCode()))).toEqual([400, 'email_change.code_invalid']);
+    expect(await emailOf(person.ana)).toBe(`support-${person.wanted}`);
+  });
+
+  test("does not undo an administrator's change, at whatever statement that comes", async () => {
+    const run = async (at: number | null) => {
+      const person = await someone();
+      await request(person.as, person.wanted);
+      const code = await mailedCode();
+      const change = () => confirm(person.as, code);
+      if (at === null) return (await counted(change)).statements;
+      const support = `support-${person.wanted}`;
+      await interleaved(provider.database.ownerUrl, at, change, () => bySupport(person, support));
+      expect([at, await emailOf(person.ana)]).toEqual([at, support]);
+      return at;
+    };
+    const statements = (await run(null)) as number;
+    expect(statements).toBeGreaterThan(10);
+    for (let at = 1; at <= statements; at++) await run(at);
   });
 
   test('changes nothing once the environment no longer allows it', async () => {
