@@ -20,6 +20,7 @@ import { noticeEmail } from './notices.js';
 import { holdOwnProof, holdOwnSession } from './own-changes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
 import { distrustDevices } from './trusted-devices.js';
+import { keysOfIdentities, withdrawPasskeys } from './webauthn/keys.js';
 
 /** More than anybody has; a typed code is compared with the secret of every app. */
 const mostFactors = 20;
@@ -180,10 +181,13 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       db.transaction({ accountId: person.accountId }, async (tx) => {
         const { accountId, identityId } = person;
         const scope = environmentScopeOf(person);
-        await holdOwnProof(tx, person, now());
+        const { amr } = await holdOwnProof(tx, person, now());
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');
         await tx.delete(MfaFactor, { accountId, identityId, id: factorId });
+        // It may be the key with which this session began, and the others would then say that all is well: `maySignIn`.
+        if (factor.type === 'webauthn' && !factor.signsIn && firstFactorOf(amr) === 'passkey')
+          await withdrawPasskeys(tx, keysOfIdentities, identityId);
         const { allowed, enrolled: left } = await lockedStandingOf(tx, { ...scope, identityId });
         if (isLastOf(allowed, factor.type, left ?? []) && (await isRequired(tx, scope, identityId)))
           throw new DomainError('mfa.last_factor');
@@ -226,16 +230,21 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   }
 }
 
+const mayPassOn = `
+select from identities i where i.account_id = $1 and i.id = $2
+  and not exists (select from mfa_factors f where f.identity_id = i.id and f.type = 'webauthn' and not f.signs_in)
+  and (i.password_changed_at is null or exists (select from mfa_factors f where f.identity_id = i.id and f.type = 'webauthn'))`;
+
 /**
  * Whether a key that is enrolled now may sign in by itself. A key that a new password has made a second factor, and that
- * still signs in where it is the only way, must not pass on more than it has.
+ * still signs in where it is the only way, must not pass on more than it has, also once it was removed.
  */
 async function maySignIn(
   tx: EntityManager,
   { accountId, identityId, amr }: { accountId: string; identityId: string; amr: readonly string[] },
 ): Promise<boolean> {
   if (firstFactorOf(amr) !== 'passkey') return true;
-  return !(await tx.existsBy(MfaFactor, { accountId, identityId, type: 'webauthn', signsIn: false }));
+  return (await tx.query<unknown[]>(mayPassOn, [accountId, identityId])).length > 0;
 }
 
 /** Returns whether an Environment that accepts the `allowed` kinds accepts none of those that are left. */

@@ -202,6 +202,39 @@ test.each([
   },
 );
 
+test.each([
+  ['alone', false, [false]],
+  ['beside one that the owner has used again', true, [false, false]],
+])('nor does a key that replaces the one with which the session began, %s', async (_, hasOther, expected) => {
+  const person = await withKey({ passwordLoginEnabled: false, emailOtpLoginEnabled: false });
+  await bySomebody(person);
+  if (hasOther) await giveKey(provider, person.identity, newKey());
+  const browser = provider.browser();
+  expect(await byPasskey(person, { browser })).toBe(isIn);
+  const { accountId, environmentId, applicationId } = person.environment;
+  const [session] = await provider.query<{ id: string; authenticated_at: Date; key: string }>(
+    `select s.id, s.authenticated_at, f.id as key from sessions s join mfa_factors f on f.identity_id = s.identity_id
+     where s.identity_id = $1 order by f.signs_in limit 1`,
+    [person.identity.id],
+  );
+  const as = {
+    accountId,
+    environmentId,
+    applicationId,
+    identityId: person.identity.id,
+    sessionId: session!.id,
+    authenticatedAt: session!.authenticated_at,
+    authTime: null,
+  };
+  await provider.logins.factors.remove(as, session!.key);
+  const owner = { accountId, identityId: person.identity.id, email: '', name: '', relyingParty: '' };
+  const { challenge, ...options } = await provider.logins.webauthn.enrollmentOptions(owner);
+  const sent = newKey().create({ ...options, challenge });
+  const { factor } = await provider.logins.webauthn.verifyEnrollment({ challenge, sent });
+  await provider.logins.factors.enroll(as, factor);
+  expect(await storedOf(person)).toEqual(expected);
+});
+
 describe('of the first factors', () => {
   test.each<[string, string[], string | null, boolean]>([
     ['password', ['pwd'], null, true],
