@@ -17,6 +17,7 @@ import { createGuesses } from '../limits/guesses.js';
 import { countUse } from '../limits/rate-limits.js';
 import { noticeEmail } from '../mfa/notices.js';
 import { holdOwnProof, holdOwnSession } from '../mfa/own-changes.js';
+import { mayPassOn } from '../mfa/webauthn/keys.js';
 import { endFormerAddress } from '../one-time/former-address.js';
 import { endOtherAccess } from '../passwords/new-password.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
@@ -35,7 +36,7 @@ export interface OwnEmail {
    * checked that the sign-in is recent.
    * @throws DomainError email_change.unchanged, email_change.managed, email_change.domain_managed, route.not_found where
    *   it is not allowed, rate_limit.exceeded, auth.invalid_credentials, auth.reauthentication_required,
-   *   identity.in_production
+   *   mfa.second_factor_only after a sign-in with such a key alone, identity.in_production
    */
   request(person: OwnProofOf, wanted: { email: string; locale: 'en' | 'de' }): Promise<void>;
   /**
@@ -111,7 +112,9 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
   ) {
     const scope = environmentScopeOf(person);
     const { identityId, sessionId } = person;
-    await holdOwnProof(tx, person, now());
+    const { amr } = await holdOwnProof(tx, person, now());
+    // Another address is another way in, to all Environments.
+    if (!(await mayPassOn(tx, { ...person, amr }))) throw new DomainError('mfa.second_factor_only');
     const [own] = await tx.query<{ from: string; isUnchanged: boolean }[]>(
       'select email::text as "from", email = $3::citext as "isUnchanged" from identities where account_id = $1 and id = $2',
       [person.accountId, identityId, email],

@@ -20,7 +20,7 @@ import { noticeEmail } from './notices.js';
 import { holdOwnProof, holdOwnSession } from './own-changes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
 import { distrustDevices } from './trusted-devices.js';
-import { keysOfIdentities, withdrawPasskeys } from './webauthn/keys.js';
+import { keysOfIdentities, mayPassOn, withdrawPasskeys } from './webauthn/keys.js';
 
 /** More than anybody has; a typed code is compared with the secret of every app. */
 const mostFactors = 20;
@@ -82,7 +82,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     if (existing >= mostFactors) throw new DomainError('mfa.too_many_factors');
     const at = now();
     const { id, type, label } = factor;
-    const signsIn = type === 'webauthn' && (await maySignIn(tx, { accountId, identityId, amr }));
+    const signsIn = type === 'webauthn' && (await mayPassOn(tx, { accountId, identityId, amr }));
     const added = { id, type, label, signsIn, enrolledAt: at, lastUsedAt: at };
     await tx.insert(MfaFactor, { ...factor, ...added, accountId, identityId }).catch((error) => {
       const isThere = constraintsOfSame.some((name) => violates(error, name));
@@ -185,7 +185,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');
         await tx.delete(MfaFactor, { accountId, identityId, id: factorId });
-        // It may be the key with which this session began, and the others would then say that all is well: `maySignIn`.
+        // It may be the key with which this session began, and the others would then say that all is well: `mayPassOn`.
         if (factor.type === 'webauthn' && !factor.signsIn && firstFactorOf(amr) === 'passkey')
           await withdrawPasskeys(tx, keysOfIdentities, identityId);
         const { allowed, enrolled: left } = await lockedStandingOf(tx, { ...scope, identityId });
@@ -228,23 +228,6 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     const [event] = await recordOfIdentity(tx, scope, whom, [{ action, metadata: { factor_id: id, factor: type } }]);
     await noticeEmail(tx, scope, event as string, now()); // one event: it is about one person
   }
-}
-
-const mayPassOn = `
-select from identities i where i.account_id = $1 and i.id = $2
-  and not exists (select from mfa_factors f where f.identity_id = i.id and f.type = 'webauthn' and not f.signs_in)
-  and (i.password_changed_at is null or exists (select from mfa_factors f where f.identity_id = i.id and f.type = 'webauthn'))`;
-
-/**
- * Whether a key that is enrolled now may sign in by itself. A key that a new password has made a second factor, and that
- * still signs in where it is the only way, must not pass on more than it has, also once it was removed.
- */
-async function maySignIn(
-  tx: EntityManager,
-  { accountId, identityId, amr }: { accountId: string; identityId: string; amr: readonly string[] },
-): Promise<boolean> {
-  if (firstFactorOf(amr) !== 'passkey') return true;
-  return (await tx.query<unknown[]>(mayPassOn, [accountId, identityId])).length > 0;
 }
 
 /** Returns whether an Environment that accepts the `allowed` kinds accepts none of those that are left. */

@@ -37,14 +37,15 @@ export const email: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
           'sent to `email/confirm`. The response is the same for every address, also for one that somebody else has, and ' +
           'the present address is notified. A newer request replaces an older one; the end of this session and a new ' +
           'password withdraw it. Requires a sign-in within the last ten minutes, with a second factor if the person has ' +
-          'one. 404 unless this environment and every production environment that the person is in have ' +
-          '`allow_email_change`. People of a directory or an identity provider, and those whose address is in a verified ' +
+          'one; a sign-in with a passkey alone that a new password has made a second factor is 403 ' +
+          '`mfa.second_factor_only`. 404 unless this environment and every production environment that the person is ' +
+          'in have `allow_email_change`. People of a directory or an identity provider, and those whose address is in a verified ' +
           'domain, cannot change it (`email_change.managed`); nobody can move to an address in such a domain ' +
           '(`email_change.domain_managed`). 5 per hour and person, and 3 per hour and email address.',
         body: Body({ email: Email }),
         response: {
           200: Message,
-          ...errors(...refusals, 'auth.reauthentication_required', 'email_change.unchanged'),
+          ...errors(...refusals, 'auth.reauthentication_required', 'mfa.second_factor_only', 'email_change.unchanged'),
         },
       },
     },

@@ -202,37 +202,49 @@ test.each([
   },
 );
 
-test.each([
-  ['alone', false, [false]],
-  ['beside one that the owner has used again', true, [false, false]],
-])('nor does a key that replaces the one with which the session began, %s', async (_, hasOther, expected) => {
-  const person = await withKey({ passwordLoginEnabled: false, emailOtpLoginEnabled: false });
-  await bySomebody(person);
-  if (hasOther) await giveKey(provider, person.identity, newKey());
-  const browser = provider.browser();
-  expect(await byPasskey(person, { browser })).toBe(isIn);
-  const { accountId, environmentId, applicationId } = person.environment;
-  const [session] = await provider.query<{ id: string; authenticated_at: Date; key: string }>(
-    `select s.id, s.authenticated_at, f.id as key from sessions s join mfa_factors f on f.identity_id = s.identity_id
-     where s.identity_id = $1 order by f.signs_in limit 1`,
-    [person.identity.id],
-  );
-  const as = {
-    accountId,
-    environmentId,
-    applicationId,
-    identityId: person.identity.id,
-    sessionId: session!.id,
-    authenticatedAt: session!.authenticated_at,
-    authTime: null,
-  };
-  await provider.logins.factors.remove(as, session!.key);
-  const owner = { accountId, identityId: person.identity.id, email: '', name: '', relyingParty: '' };
-  const { challenge, ...options } = await provider.logins.webauthn.enrollmentOptions(owner);
-  const sent = newKey().create({ ...options, challenge });
-  const { factor } = await provider.logins.webauthn.verifyEnrollment({ challenge, sent });
-  await provider.logins.factors.enroll(as, factor);
-  expect(await storedOf(person)).toEqual(expected);
+describe('where it is the only way in, a key from before the new password', () => {
+  const onlyKeys = { passwordLoginEnabled: false, emailOtpLoginEnabled: false, allowEmailChange: true };
+
+  async function signedIn(person: Person) {
+    expect(await byPasskey(person)).toBe(isIn);
+    const { accountId, environmentId, applicationId } = person.environment;
+    const sessions = await provider.query<{ sessionId: string; authenticatedAt: Date }>(
+      `select id as "sessionId", authenticated_at as "authenticatedAt" from sessions where identity_id = $1 and revoked_at is null`,
+      [person.identity.id],
+    );
+    const place = { accountId, environmentId, applicationId, identityId: person.identity.id };
+    return { ...place, ...sessions[0]!, authTime: null };
+  }
+
+  test.each([
+    ['alone', false, [false]],
+    ['beside one that the owner has used again', true, [false, false]],
+  ])('is not replaced, %s, by one that signs in elsewhere', async (_, hasOther, expected) => {
+    const person = await withKey(onlyKeys);
+    await bySomebody(person);
+    if (hasOther) await giveKey(provider, person.identity, newKey());
+    const as = await signedIn(person);
+    const [old] = await provider.query<{ id: string }>(
+      'select id from mfa_factors where identity_id = $1 and not signs_in',
+      [person.identity.id],
+    );
+    await provider.logins.factors.remove(as, old!.id);
+    const owner = { accountId: as.accountId, identityId: as.identityId, email: '', name: '', relyingParty: '' };
+    const { challenge, ...options } = await provider.logins.webauthn.enrollmentOptions(owner);
+    const sent = newKey().create({ ...options, challenge });
+    const { factor } = await provider.logins.webauthn.verifyEnrollment({ challenge, sent });
+    await provider.logins.factors.enroll(as, factor);
+    expect(await storedOf(person)).toEqual(expected);
+  });
+
+  test('does not move the person to another address, to which a password is mailed elsewhere', async () => {
+    const person = await withKey(onlyKeys);
+    const wanted = { email: `new-${person.identity.email}`, locale: 'en' } as const;
+    await provider.logins.ownEmail.request(await signedIn(person), wanted);
+    await bySomebody(person);
+    const request = provider.logins.ownEmail.request(await signedIn(person), wanted);
+    await expect(request).rejects.toMatchObject({ code: 'mfa.second_factor_only' });
+  });
 });
 
 describe('of the first factors', () => {

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Statement } from '../../../platform/database/db.js';
+import { firstFactorOf } from '../../first-factor-of.js';
 
 /** Where keys are stored: those of end users and of administrators have the same columns. */
 export interface Keys {
@@ -34,4 +35,23 @@ where id = $1 and ${owner} = $2 and (sign_count < $3 or (sign_count = 0 and $3 =
  */
 export async function withdrawPasskeys(tx: EntityManager, { table, owner }: Keys, ownerId: string): Promise<void> {
   await tx.query(`update ${table} set signs_in = false where ${owner} = $1 and signs_in`, [ownerId]);
+}
+
+const mayPassOnText = `
+select from identities i where i.account_id = $1 and i.id = $2
+  and not exists (select from mfa_factors f where f.identity_id = i.id and f.type = 'webauthn' and not f.signs_in)
+  and (i.password_changed_at is null or exists (select from mfa_factors f where f.identity_id = i.id and f.type = 'webauthn'))`;
+
+/**
+ * Whether the session of an end user may give another way to sign in. A key that a new password has made a second
+ * factor, and that still signs in where it is the only way, must not pass on more than it has, also once it was removed.
+ * In a transaction that holds the person.
+ * @param amr of the session (RFC 8176)
+ */
+export async function mayPassOn(
+  tx: EntityManager,
+  { accountId, identityId, amr }: { accountId: string; identityId: string; amr: readonly string[] },
+): Promise<boolean> {
+  if (firstFactorOf(amr) !== 'passkey') return true;
+  return (await tx.query<unknown[]>(mayPassOnText, [accountId, identityId])).length > 0;
 }

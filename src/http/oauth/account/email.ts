@@ -14,6 +14,7 @@ const page = 'account/email';
 /** The refusals that the form itself explains. */
 const explained: Partial<Record<string, TextKey>> = {
   'validation.failed': 'sign_up.error.email_invalid',
+  'mfa.second_factor_only': 'webauthn.error.second_factor_only',
   'email_change.unchanged': 'account.email.error.unchanged',
   'email_change.domain_managed': 'account.email.error.domain_managed',
   'email_change.address_taken': 'account.email.error.taken',
