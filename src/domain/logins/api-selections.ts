@@ -5,6 +5,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Client } from '../oidc/clients/clients.js';
+import { hasChangedAddress } from '../one-time/former-address.js';
 import { spend } from '../one-time/spent-tokens.js';
 import { entersWithPassword } from './password-entry.js';
 
@@ -51,9 +52,11 @@ const listStatement = {
 };
 const mayEnterStatement = {
   name: 'identity_may_enter',
-  // A password that was changed meanwhile is not accepted.
+  // A password that was changed meanwhile is not accepted, nor is one that was typed with a former address.
   text: `select from ${reachable} and there.id = $4 and exists (
-    select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))`,
+    select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))
+    and not exists (select from emailed_codes c
+      where c.identity_id = $1 and c.purpose = 'email_change' and c.consumed_at > $5 and ${hasChangedAddress('c')})`,
 };
 
 /** Selection tokens of end users: sealed, so that their bearer cannot read them; for five minutes, once. */

@@ -18,7 +18,7 @@ import { countUse } from '../limits/rate-limits.js';
 import { noticeEmail } from '../mfa/notices.js';
 import { holdOwnProof, holdOwnSession } from '../mfa/own-changes.js';
 import { mayPassOn } from '../mfa/webauthn/keys.js';
-import { endFormerAddress } from '../one-time/former-address.js';
+import { endFormerAddress, hasChangedAddress } from '../one-time/former-address.js';
 import { endOtherAccess } from '../passwords/new-password.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import type { Attempts } from './attempts.js';
@@ -61,12 +61,11 @@ const perHour = { windowSeconds: hours(1) / 1000 };
 const mailLife = hours(24);
 
 // A new password makes a request void, also one that this session has set: whoever is shut out by it may have requested
-// it. So does another address, which makes all mailed codes void. A code that lives longer than codes do has changed the
-// address: it waits for the mail to the former one.
+// it. So does another address, which makes all mailed codes void.
 const heldText = `
 select i.email::text as "from", c.email::text as "to", i.email_verified_at is not null as "wasVerified",
   i.password_changed_at is not null and i.password_changed_at > c.created_at as "isVoid",
-  c.email is distinct from i.email and c.expires_at > c.consumed_at + interval '10 minutes' as "isDone"
+  c.email is distinct from i.email and ${hasChangedAddress('c')} as "isDone"
 from identities i join emailed_codes c on c.identity_id = i.id and c.id = $3
 where i.account_id = $1 and i.id = $2`;
 

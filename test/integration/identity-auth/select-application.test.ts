@@ -128,6 +128,20 @@ describe('a selection token', () => {
     expect((await select(token)).statusCode).toBe(401);
   });
 
+  test('is void after the person has changed their address', async () => {
+    const { ana, other, select, token } = await waiting();
+    await provider.query('update environment_settings set allow_email_change = true where environment_id = $1', [
+      other.environmentId,
+    ]);
+    const as = bearer((await api.signedIn(other.client, ana)).access_token);
+    provider.wait(1);
+    expect((await api.post('/email', { email: `new-${ana.email}` }, as)).statusCode).toBe(200);
+    const code = await provider.mailedCode('email_change');
+    expect((await api.post('/email/confirm', { code }, as)).statusCode).toBe(200);
+    const refused = await select(token);
+    expect([refused.statusCode, refused.json().error?.code]).toEqual([404, 'application.not_found']);
+  });
+
   test('is void after the password was changed', async () => {
     const { select, token, ana } = await waiting();
     await provider.query('update identities set password_changed_at = $2 where id = $1', [
