@@ -22,7 +22,9 @@ export const logoutsInsert = (ended: string): string => `
   select ${idOf('c.id', 'e.session_id')}, e.account_id, e.environment_id, c.id, e.event_id, '${logoutEventType}',
     json_build_object('sub', e.identity_id, 'sid', e.session_id)::text, 'pending', 0, clock_timestamp(), clock_timestamp()
   from ${ended} e cross join lateral (
-    select distinct oauth_client_id from grants where session_id = e.session_id and environment_id = e.environment_id
+    select distinct oauth_client_id from (
+      select oauth_client_id, environment_id from grants where session_id = e.session_id offset 0 -- by the session's index alone
+    ) granted where environment_id = e.environment_id
   ) g cross join lateral (
     select id from oauth_clients where id = g.oauth_client_id and account_id = e.account_id and environment_id = e.environment_id
       and backchannel_logout_uri is not null offset 0
