@@ -40,7 +40,7 @@ export interface EmailTemplates {
   'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
   /** A code to an end user's new address, before it replaces the old one. */
   'identity-email-code': CodeMail;
-  /** To an address of somebody which somebody else wants to sign in with; they wait for a code that does not come. */
+  /** To an address that already has an account, in place of the code that was requested for another one. */
   'identity-email-taken': { first_name: string; application_name: string };
   /** To an end user's old address. */
   'identity-email-changed': { first_name: string; application_name: string; changed_at_text: string };
