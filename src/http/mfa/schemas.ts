@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { Id, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 import { worded } from '../surfaces/validation-words.js';
 
+/** Of a factor. Only a key can be true: the column of other kinds means nothing. */
 export const SignsIn = Type.Boolean({
   description:
     'Whether it is a passkey that signs in by itself, in place of the password and a second factor. False after a new ' +
@@ -27,20 +28,13 @@ export interface ShownFactor<Kind extends string> {
   lastUsedAt: Date | null;
 }
 
-export const presentFactor = <Kind extends string>({
-  id,
-  type,
-  label,
-  enrolledAt,
-  lastUsedAt,
-  ...factor
-}: ShownFactor<Kind>) => ({
-  id,
-  type,
-  label,
-  enrolled_at: enrolledAt.toISOString(),
-  last_used_at: lastUsedAt?.toISOString() ?? null,
-  signs_in: type === 'webauthn' && factor.signsIn,
+export const presentFactor = <Kind extends string>(factor: ShownFactor<Kind>) => ({
+  id: factor.id,
+  type: factor.type,
+  label: factor.label,
+  enrolled_at: factor.enrolledAt.toISOString(),
+  last_used_at: factor.lastUsedAt?.toISOString() ?? null,
+  signs_in: factor.type === 'webauthn' && factor.signsIn,
 });
 
 export const RecoveryCodes = Type.Array(Type.String(), { description: 'Returned only once. Each code works once.' });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connection.js';
 import type { MfaSummary } from '../../domain/mfa/summary.js';
-import { SignsIn } from '../mfa/schemas.js';
+import { presentFactor, SignsIn } from '../mfa/schemas.js';
 import { always } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
 import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
@@ -24,14 +24,7 @@ const MfaView = Resource('IdentityMfa', {
 });
 
 const presentMfa = (found: MfaSummary) => ({
-  factors: found.factors.map(({ enrolledAt, lastUsedAt, id, type, label, signsIn }) => ({
-    id,
-    type,
-    label,
-    enrolled_at: enrolledAt,
-    last_used_at: lastUsedAt,
-    signs_in: type === 'webauthn' && signsIn,
-  })),
+  factors: found.factors.map(presentFactor),
   recovery_codes_generation: found.recoveryCodesGeneration,
   recovery_codes_remaining: found.recoveryCodesRemaining,
   mfa_admin_reset_at: found.mfaAdminResetAt,

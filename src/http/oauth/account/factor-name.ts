@@ -11,16 +11,9 @@ const unnamed = new Map<string, TextKey>([
 ]);
 
 /** A factor as the pages show it. */
-export function shownFactor({ id, type, label, enrolledAt, lastUsedAt, ...factor }: FactorSummary): ShownFactor {
+export function shownFactor({ type, label, signsIn, ...factor }: FactorSummary): ShownFactor {
+  const { id, enrolledAt, lastUsedAt } = factor;
   const name = unnamed.get(label);
-  const signsIn = type === 'webauthn' && factor.signsIn;
-  return {
-    id,
-    kind: type,
-    name: name ?? `factor.${type}`,
-    label: name ? null : label,
-    enrolledAt,
-    lastUsedAt,
-    signsIn,
-  };
+  const shown = { id, kind: type, name: name ?? (`factor.${type}` as const), label: name ? null : label };
+  return { ...shown, enrolledAt, lastUsedAt, signsIn: type === 'webauthn' && signsIn };
 }
