@@ -16,14 +16,14 @@ export interface LinkTriesDeps {
 /** `over`: nothing was checked, since the link has had all its tries or was used meanwhile. */
 export type LinkTry = 'right' | 'wrong' | 'over';
 
-const lives = (links: Links) => (links === 'identity_links' ? 'and used_at is null ' : '');
+const unused = (links: Links) => (links === 'identity_links' ? ' and used_at is null' : '');
 
 /** Checks passwords that are typed at mailed links, so that a link allows ten wrong ones (docs/decisions/0011). */
 export function createLinkTries({ db, passwords, links }: LinkTriesDeps) {
   // A try is counted before it is checked, so that parallel tries cannot exceed the limit.
   const count: Statement = {
     name: `try_${links}`,
-    text: `update ${links} set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} ${lives(links)}returning id`,
+    text: `update ${links} set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries}${unused(links)} returning id`,
   };
   const uncount: Statement = {
     name: `give_back_try_of_${links}`,
@@ -44,5 +44,3 @@ export function createLinkTries({ db, passwords, links }: LinkTriesDeps) {
     return 'right';
   };
 }
-
-export type LinkTries = ReturnType<typeof createLinkTries>;

@@ -46,8 +46,8 @@ export function assertClient(client: ClientSettings): void {
     throw invalidField('jwks', 'private_key', 'contains a private key; register only public keys');
   }
   if (jwksUri && !isSecure(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
-  assertPage('initiate_login_uri', client.initiateLoginUri);
-  assertPage('backchannel_logout_uri', client.backchannelLogoutUri);
+  assertSecure('initiate_login_uri', client.initiateLoginUri);
+  assertSecure('backchannel_logout_uri', client.backchannelLogoutUri);
   client.redirectUris.forEach((uri, index) => {
     const problem = problemOfRedirectUri(uri);
     if (problem) throw invalidField(`redirect_uris[${index}]`, 'redirect_uri', problem);
@@ -59,7 +59,7 @@ export function assertClient(client: ClientSettings): void {
 }
 
 /** @throws DomainError validation.failed */
-function assertPage(field: string, uri: string | null): void {
+function assertSecure(field: string, uri: string | null): void {
   if (uri !== null && !isSecure(uri))
     throw invalidField(field, 'redirect_uri', problemOfRedirectUri(uri) ?? 'must use https');
 }
