@@ -39,8 +39,8 @@ const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
 });
 
 /**
- * Delivers one event or logout token to one receiver: calls it, and waits for the next attempt, until it has accepted the event or the
- * attempts are used up. The row has schedule and count, so the workflow may be started again at any time.
+ * Delivers one event or logout token to one receiver: calls it, and waits for the next attempt, until it has accepted it
+ * or the attempts are used up. The row has schedule and count, so the workflow may be started again at any time.
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
   const { deliveryId, webhookId, accountId } = input;

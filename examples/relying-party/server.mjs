@@ -122,7 +122,7 @@ async function backchannelLogout({ request, response }) {
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 let issuerKeys;
 
-/** Returns the claims of a logout token, once it is known to be the issuer's, meant for us, and none of another kind (§2.6). */
+/** Returns what a logout token names. @throws if it is not the issuer's, not for us, or of another kind (§2.6) */
 async function logoutOf(token) {
   const metadata = (await discover()).serverMetadata();
   issuerKeys ??= createRemoteJWKSet(new URL(metadata.jwks_uri));

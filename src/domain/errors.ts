@@ -113,8 +113,8 @@ const messages = {
   'mfa.too_many_factors': 'There are too many factors already; remove one first',
   'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',
-  'oauth_client.without_logout_uri': 'The client was deleted, or has no backchannel_logout_uri any more',
   'oauth_client.not_found': 'No such OAuth client in this environment',
+  'oauth_client.without_logout_uri': 'The client was deleted, or has no backchannel_logout_uri any more',
   'organization.already_member': 'This identity is already a member of the organization',
   'organization.confirmation_required':
     'To delete all organizations of the environment, repeat its slug in the query parameter `confirm`',

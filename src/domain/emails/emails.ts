@@ -114,7 +114,7 @@ async function about(tx: EntityManager, id: string, more: Record<string, unknown
   return { accountId, environmentId, resourceId: id, metadata: { template, subject_id: subjectId, ...more } };
 }
 
-/** Names the code of the mail server's last reply (RFC 5321 §4.2.1): a mailbox that is full is no server that is away. */
+/** Names the code of the mail server's last reply (RFC 5321 §4.2.1): a full mailbox is no server that is away. */
 function tooLate(outage: string | null): string {
   const [reply] = /\b[45]\d\d\b/.exec(outage ?? '') ?? [];
   return reply ? `the mail server did not accept it in time: ${reply}` : 'the mail server could not be reached in time';

@@ -6,6 +6,7 @@ const auth = (resource: string, more: Partial<EventKind> = {}): EventKind => ({
   domainEvent: false,
   ...more,
 });
+
 /** Sign-ins and what guards them: nearly all of these are in the audit log only. */
 export const authEvents = {
   'auth.registration_requested': auth('pending_registration'),

@@ -50,7 +50,7 @@ export const authFields = {
     reason: 'The code of the refusal, if the credentials were correct.',
     connection_id: 'The SSO connection.',
   },
-  'auth.identity_email_change_requested': { email_change_id: 'The change of the address.' },
+  'auth.identity_email_change_requested': change,
   'auth.emailed_code_requested': { purpose: 'What the code is for.' },
   'auth.sign_up_refused': why,
   'auth.identity_signed_out': { reason: 'The reason, if it was not requested.' },

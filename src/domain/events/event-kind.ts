@@ -10,6 +10,7 @@ export const eventCategories = [
   'security',
 ] as const;
 
+/** What is the same for all events of a type. */
 export interface EventKind {
   category: (typeof eventCategories)[number];
   resource: string;

@@ -84,7 +84,9 @@ const declared = {
     roles_updated: 'The number of roles that were given permissions.',
   },
   'oauth_client.logout_failed': {
-    ...{ identity_id: 'The person.', session_id: 'The session that has ended.', attempts: 'The number of attempts.' },
+    identity_id: 'The person.',
+    session_id: 'The session that has ended.',
+    attempts: 'The number of attempts.',
     reason: '`refused`: its last three answers were 400. `attempts_exhausted`: it never accepted the logout token.',
   },
   'oauth_client.updated': { ...changed, became: `${became} Without \`jwks\`.` },

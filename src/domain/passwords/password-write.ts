@@ -27,7 +27,10 @@ export async function lockForPassword(tx: EntityManager, userId: string): Promis
   return tx.findOne(User, { where: { id: userId }, lock: { mode: 'pessimistic_write' } });
 }
 
-/** Sets a password, ends sessions, makes keys second factors until they are used after it, and mails the owner. Under that lock. */
+/**
+ * Sets a password, ends sessions, makes keys second factors until they are used after it, and mails the owner. Under that
+ * lock.
+ */
 export async function writePassword(tx: EntityManager, change: NewPassword): Promise<void> {
   const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
   await tx.query(

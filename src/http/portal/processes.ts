@@ -214,8 +214,8 @@ export const retryProcess = operation({
     'A failed email is sent again, if it is still relevant. A cancelled grace period sends its remaining reminders; a ' +
     'cancelled erasure or removal of an environment continues where it stopped, an erasure only if nobody has added or ' +
     'activated the person since (`process.not_failed`). A failed or cancelled delivery is attempted once more if its ' +
-    'webhook is active, or its client still receives logout tokens; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response ' +
-    'is 503.',
+    'webhook is active, or its client still receives logout tokens; a failed domain claim is checked again. While a ' +
+    'cancelled run has not stopped yet, the response is 503.',
   capability: 'processes.manage',
   exists,
   events: ['process.retried', 'identity.erasure_requested'],

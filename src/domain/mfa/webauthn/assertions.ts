@@ -25,7 +25,10 @@ export function createAssertions({ baseUrl, keys, now }: { baseUrl: string; keys
   const ceremonies = createCeremonies(baseUrl);
   const useStatement = useStatementOf(keys);
   return {
-    /** Verifies and counts the use of a key. Returns RFC 8176 names of what was proved; null, whatever the reason to refuse it. */
+    /**
+     * Verifies and counts the use of a key.
+     * @returns RFC 8176 names of what was proved; null if it is refused, whatever the reason
+     */
     async use(
       stored: StoredKey,
       response: AuthenticationResponseJSON,

@@ -31,7 +31,7 @@ where id = $1 and ${owner} = $2 and (sign_count < $3 or (sign_count = 0 and $3 =
 
 /**
  * Makes a person's keys second factors, until they are used after a new password: whoever knew the one before may have
- * enrolled theirs (docs/decisions/0109). In the transaction that sets the password, under the lock on the person.
+ * enrolled theirs (docs/decisions/0012, 0109). In the transaction that sets the password, under the lock on the person.
  */
 export async function withdrawPasskeys(tx: EntityManager, { table, owner }: Keys, ownerId: string): Promise<void> {
   await tx.query(`update ${table} set signs_in = false where ${owner} = $1 and signs_in`, [ownerId]);

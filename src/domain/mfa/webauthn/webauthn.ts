@@ -33,7 +33,7 @@ export interface WebauthnPerson extends Omit<KeyOwner, 'id'> {
   identityId: string;
 }
 
-/** A key that answered as a passkey, and what the session of its owner checks again. */
+/** A key that answered as a passkey, and what its owner's session checks again. */
 export interface PasskeyOfMember extends StoredKey, Pick<MfaFactor, 'signsIn'>, Pick<Identity, 'passwordChangedAt'> {}
 
 export interface AnsweredPasskey {
@@ -105,11 +105,11 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     },
 
     /**
-     * Checks the answer to the last challenge of a sign-in, and spends the challenge whatever the result.
+     * Checks the answer to the last challenge of a sign-in, and spends the challenge whatever the result. After a
+     * provider's word a key does not become one that signs in: it would outlive the provider, and open other Applications
+     * (docs/decisions/0012).
      * @param sent what the browser sent, not validated yet
      * @param on the transaction that the check is part of, if any; it has to be committed even if the answer is refused
-     * After a provider's word a key does not become one that signs in: it would outlive the provider, and open other
-     * Applications (docs/decisions/0012).
      * @returns RFC 8176 names of what was proved; null if the answer is refused, whatever the reason
      */
     async verifyAssertion(
