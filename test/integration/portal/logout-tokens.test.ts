@@ -1,9 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, type TestAccount, type TestApi } from '../../support/api.js';
 import { startApiBesideTemporal } from '../../support/api-beside-temporal.js';
 import { type Call, callsOf } from '../../support/calls.js';
+import { grantedSession } from '../../support/granted-session.js';
 import { rowsOf } from '../../support/rows.js';
 
 /** What administrators see of logout tokens, and do with them. */
@@ -34,19 +35,7 @@ async function signedOut() {
   const client = (await call('POST', `${environment}/oauth-clients`, fields)).json().data;
   const person = { email: `${randomUUID()}@example.com` };
   const { id } = (await call('POST', `${environment}/identities`, person)).json().data;
-  const sessionId = randomUUID();
-  await rowsOf(
-    api,
-    `with session as (
-       insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
-       values ($1, $2, $3, $4, $5, now(), '{pwd}', 'urn:gatehouse:aal1', now(), now() + interval '1 hour') returning *
-     )
-     insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
-       created_at, expires_at)
-     select gen_random_uuid(), account_id, environment_id, $6, identity_id, id, '{openid}', now(), amr, acr, now(), expires_at
-     from session returning id`,
-    [sessionId, account.scope.accountId, account.scope.environmentId, id, randomBytes(32), client.id],
-  );
+  const sessionId = await grantedSession(api.database, account.scope, { identityId: id, oauthClientId: client.id });
   expect(outcomeOf(await call('DELETE', `${environment}/identities/${id}/sessions`))).toMatch(/^20/);
   while ((await fanOutWebhooks(api.database.db, 100)).events > 0);
   return { client, identityId: id, sessionId };

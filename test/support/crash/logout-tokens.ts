@@ -1,17 +1,17 @@
-import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
 import { endSessions } from '../../../src/domain/sessions/own-sessions.js';
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { webhookDeliveryId } from '../../../workflows/ids.js';
+import { grantedSession } from '../granted-session.js';
 import { aHolder, type TestHolder } from '../role-windows.js';
 import { startReceiver } from '../webhooks.js';
 import { outcomeOf } from './outcome.js';
 import type { Begin, CrashWorld } from './world.js';
 
 /** Registers a client that receives logout tokens, and gives it something in a session of the holder. */
-async function usedClient({ database: { db }, query }: CrashWorld, { scope, identityId }: TestHolder, url: string) {
-  const { client } = await createClientManagement({ db, now: () => new Date() }).create(scope, {
+async function usedClient({ database }: CrashWorld, { scope, identityId }: TestHolder, url: string) {
+  const { client } = await createClientManagement({ db: database.db, now: () => new Date() }).create(scope, {
     name: 'Shop',
     clientType: 'public',
     redirectUris: [],
@@ -24,16 +24,7 @@ async function usedClient({ database: { db }, query }: CrashWorld, { scope, iden
     logoUrl: null,
     backchannelLogoutUri: url,
   });
-  await query(
-    `with session as (
-       insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
-       values ($1, $2, $3, $4, $5, now(), '{pwd}', 'urn:gatehouse:aal1', now(), now() + interval '1 hour') returning *
-     )
-     insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
-       created_at, expires_at)
-     select gen_random_uuid(), account_id, environment_id, $6, identity_id, id, '{openid}', now(), amr, acr, now(), expires_at from session`,
-    ...[randomUUID(), scope.accountId, scope.environmentId, identityId, Buffer.from(randomUUID()), client.id],
-  );
+  await grantedSession(database, scope, { identityId, oauthClientId: client.id });
   return client;
 }
 
