@@ -89,15 +89,16 @@ const shortestWaitMs = 100;
 
 function describe(current: DeliveryState, input: WebhookDeliveryInput, look: DeliveryLook): string {
   const { deliveryId, webhookId, receiver } = input;
+  const isLogout = receiver === 'client';
   const made = look.attempts === null ? '' : ` after ${look.attempts} ${look.attempts === 1 ? 'attempt' : 'attempts'}`;
   const sentences: Record<DeliveryState, string> = {
     pending: look.wakeAt
       ? `Not delivered${made}; the receiver is called again at ${look.wakeAt}, or when its turn comes. Cancelling ends the delivery.`
       : 'The receiver is being called.',
     succeeded: `Delivered${made}.`,
-    failed: `Given up${made}. The delivery lists what the receiver answered, and can be retried.`,
+    failed: `Given up${made}. ${isLogout ? 'It' : 'The delivery lists what the receiver answered, and'} can be retried.`,
     cancelled: 'Cancelled: by an operator, or because its receiver was switched off or deleted.',
   };
-  const of = receiver === 'client' ? 'of a logout token to client' : 'of webhook';
+  const of = isLogout ? 'of a logout token to client' : 'of webhook';
   return `Delivery ${deliveryId} ${of} ${webhookId}: ${sentences[current]}`;
 }
