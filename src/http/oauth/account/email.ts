@@ -37,7 +37,7 @@ export const email: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { lo
     const code = form.get('code');
     try {
       if (code !== undefined) {
-        // The session that asked has proved who it is, maybe more than ten minutes before the code was typed.
+        // The session that asked has proved who it is, possibly more than ten minutes before the code was typed.
         await logins.ownEmail.confirm(personOf(visit), code);
         return visits.done(visit, 'email_changed');
       }
@@ -55,7 +55,7 @@ export const email: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { lo
     }
   });
 
-  /** Sends everybody away who may not change it, before a form is filled in in vain. */
+  /** Sends everybody away who may not change it, so that nobody fills in a form that is refused. */
   async function mayChange(visit: AccountVisit): Promise<boolean> {
     const { scope, session } = visit;
     try {
