@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { logoutEventType } from '../../../entities/webhook-delivery.js';
 import { after, hours } from '../../platform/clock.js';
 import { traceparent } from '../../platform/tracing/tracing.js';
+import { webhookDeliveryInputSql } from '../delivery-input.js';
 import { outboxChannel } from '../outbox.js';
 
 /**
@@ -31,12 +32,7 @@ export const logoutsInsert = (ended: string): string => `
   ) c
   order by 1 -- two statements that report the same ends do not wait for each other in a circle
   on conflict (id) do nothing
-  returning id, webhook_id, account_id, environment_id, event_id`;
-
-/** SQL: the input of the process of a delivery with this alias, as `webhookDeliveryInput` has it. */
-export const logoutInput = (delivery: string): string =>
-  `jsonb_build_object('deliveryId', ${delivery}.id, 'webhookId', ${delivery}.webhook_id, 'accountId', ${delivery}.account_id,
-    'environmentId', ${delivery}.environment_id, 'receiver', 'client')`;
+  returning id, webhook_id, account_id, environment_id, event_id, event_type`;
 
 const queueing = `
 with ended as materialized (
@@ -45,7 +41,7 @@ with ended as materialized (
 ),
 made as (${logoutsInsert('ended')})
 insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
-select gen_random_uuid(), 'webhookDelivery', ${logoutInput('made')}, account_id, clock_timestamp(), clock_timestamp(), 0, $5::text from made
+select gen_random_uuid(), 'webhookDelivery', ${webhookDeliveryInputSql('made')}, account_id, clock_timestamp(), clock_timestamp(), 0, $5::text from made
 returning pg_notify('${outboxChannel}', '')`;
 
 /** An event waits in the queue for seconds; where no worker has run for this long, nobody is told of what it ended. */

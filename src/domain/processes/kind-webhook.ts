@@ -1,9 +1,9 @@
 import { logoutEventType, type WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { tenantOf } from '../../platform/scope.js';
+import { webhookDeliveryInput } from '../delivery-input.js';
 import { assertReceivesLogouts } from '../logout-tokens/receiving.js';
 import { activeWebhook } from '../webhooks/find.js';
-import { webhookDeliveryInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
 import type { Kind, ProcessRow, ProcessStanding } from './kind.js';

@@ -18,6 +18,7 @@ import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js'
 import { roleWindowInput } from '../access/windows/rows.js';
 import { accountIntentInput } from '../account-intents/process.js';
 import { administratorInviteInput } from '../administrator-invites/process.js';
+import { webhookDeliveryInput } from '../delivery-input.js';
 import { emailChangeInput } from '../email-changes/process.js';
 import { environmentRemovalInput } from '../environments/removal-process.js';
 import { erasureInput } from '../erasures/erasures.js';
@@ -25,7 +26,6 @@ import { identityInviteInput } from '../identity-invites/process.js';
 import { mfaGraceInput } from '../mfa/grace/rules.js';
 import { type Durations, registrationInput } from '../registration/process.js';
 import { ssoDomainInput } from '../sso-domains/process.js';
-import { webhookDeliveryInput } from '../webhooks/process.js';
 
 export interface OpenRow<P extends ProcessName> {
   id: string;

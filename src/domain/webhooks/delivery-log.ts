@@ -7,6 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { webhookDeliveryInput } from '../delivery-input.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { countUse } from '../limits/rate-limits.js';
@@ -16,7 +17,6 @@ import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
 import { activeWebhook, findWebhook, holdPlace, ownOf, type WebhookScope } from './find.js';
-import { webhookDeliveryInput } from './process.js';
 import { attemptNow } from './standing.js';
 import { asItStands } from './stops.js';
 

@@ -1,5 +1,6 @@
 import type { Db, Statement } from '../../platform/database/db.js';
-import { logoutInput, logoutsInsert } from '../logout-tokens/queue.js';
+import { webhookDeliveryInputSql } from '../delivery-input.js';
+import { logoutsInsert } from '../logout-tokens/queue.js';
 import { sessionEndings } from '../logout-tokens/routes.js';
 import { outboxChannel } from '../outbox.js';
 import { accountOnlyEventTypes } from './types.js';
@@ -53,7 +54,7 @@ made as (
       and (r.scope_id = told.account_id or told.action <> all ($2::text[])) offset 0
   ) r cross join lateral (select id, environment_id from webhooks where id = r.webhook_id offset 0) w
   order by told.place
-  returning id, webhook_id, account_id, environment_id, event_id
+  returning id, webhook_id, account_id, environment_id, event_id, event_type
 ),
 ended as materialized (
   select told.account_id, told.environment_id, told.id as event_id, told.resource_id::uuid as identity_id, s.id::uuid as session_id
@@ -64,14 +65,11 @@ ended as materialized (
 logouts as (${logoutsInsert('ended')}
 ),
 wanted as (
-  select *, jsonb_build_object('deliveryId', made.id, 'webhookId', made.webhook_id,
-    'accountId', made.account_id, 'environmentId', made.environment_id) as input from made
-  union all
-  select *, ${logoutInput('logouts')} from logouts
+  select * from made union all select * from logouts
 ),
 asked as (
   insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
-  select gen_random_uuid(), 'webhookDelivery', wanted.input, wanted.account_id, clock_timestamp(), clock_timestamp(), 0, told.traceparent
+  select gen_random_uuid(), 'webhookDelivery', ${webhookDeliveryInputSql('wanted')}, wanted.account_id, clock_timestamp(), clock_timestamp(), 0, told.traceparent
   from wanted join told on told.id = wanted.event_id
 )
 select (select count(*)::int from taken) as events, (select max(id)::float8 from taken) as latest, wanted.count as deliveries,

@@ -1,8 +1,8 @@
 import { type EntityManager, LessThan } from 'typeorm';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
+import { webhookDeliveryInput } from '../delivery-input.js';
 import { DomainError } from '../errors.js';
 import { startLater } from '../outbox.js';
-import { webhookDeliveryInput } from './process.js';
 
 export type CancelReason =
   | 'webhook_deleted'
