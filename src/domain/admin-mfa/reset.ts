@@ -6,7 +6,7 @@ import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
-import { endUserSessions } from '../sessions/end-user-sessions.js';
+import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
 import { noticeAdmin } from './mails.js';
 
 /**
@@ -25,7 +25,7 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
     userId,
     now,
   ]);
-  return endUserSessions(tx, { userId, now });
+  return endAdministratorSessions(tx, { userId, now });
 }
 
 /** Does the same for the operator, where nobody else may: for an only Owner, or a member of several Accounts. */

@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/password-write.js';
 import { discardWaiting, takeTurn } from '../registration/rivals.js';
-import { endUserSessions } from '../sessions/end-user-sessions.js';
+import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
 import { ended, tellEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
 import { emailChangedMail } from './process.js';
@@ -37,7 +37,7 @@ export async function applyEmailChange(
     'update password_links set expires_at = $2 where user_id = $1 and used_at is null and expires_at > $2',
     [userId, now],
   );
-  const revoked = await endUserSessions(tx, { userId, keepSessionId: change.sessionId, now });
+  const revoked = await endAdministratorSessions(tx, { userId, keepSessionId: change.sessionId, now });
   await tx.update(EmailChange, { id }, { ...ended('confirmed', null, now), formerEmail: user.email });
   await tellEnded(tx, change);
   await recordOfUser(tx, 'auth.admin_email_changed', {

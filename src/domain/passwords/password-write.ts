@@ -5,7 +5,7 @@ import { queueEmail } from '../emails/queue.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordOfUser } from '../events/user-events.js';
 import { keysOfUsers, withdrawPasskeys } from '../mfa/webauthn/keys.js';
-import { endUserSessions } from '../sessions/end-user-sessions.js';
+import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
 
 export interface NewPassword {
   userId: string;
@@ -40,7 +40,7 @@ export async function writePassword(tx: EntityManager, change: NewPassword): Pro
     [userId, passwordHash, now, provesEmail],
   );
   await withdrawPasskeys(tx, keysOfUsers, userId);
-  const revoked = await endUserSessions(tx, { userId, keepSessionId, now });
+  const revoked = await endAdministratorSessions(tx, { userId, keepSessionId, now });
   await recordOfUser(tx, action, {
     resourceId: userId,
     metadata: { revoked_session_ids: revoked },

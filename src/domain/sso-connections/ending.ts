@@ -26,10 +26,10 @@ export async function endAllThrough(
   if (connection.environmentId) {
     await tx.delete(PendingSignIn, { ssoConnectionId: connection.id });
     await forgetDefault(tx, connection, at);
-    await endSessions(tx, connection, reason, at);
+    await endSessionsOfIdentities(tx, connection, reason, at);
   } else {
     await tx.delete(PendingUserSignIn, { ssoConnectionId: connection.id });
-    await endUserSessions(tx, connection, at);
+    await endSessionsOfAdministrators(tx, connection, at);
   }
 }
 
@@ -52,7 +52,12 @@ interface Ended {
   identityId: string;
 }
 
-async function endSessions(tx: EntityManager, connection: SsoConnection, reason: string, at: Date): Promise<void> {
+async function endSessionsOfIdentities(
+  tx: EntityManager,
+  connection: SsoConnection,
+  reason: string,
+  at: Date,
+): Promise<void> {
   const { id, accountId, environmentId } = connection;
   const [ended] = await tx.query<[Ended[], number]>(
     `update sessions set revoked_at = $4
@@ -84,7 +89,11 @@ async function endSessions(tx: EntityManager, connection: SsoConnection, reason:
   await recordEvents(tx, 'identity.sessions_revoked', revoked);
 }
 
-async function endUserSessions(tx: EntityManager, { id, accountId }: SsoConnection, at: Date): Promise<void> {
+async function endSessionsOfAdministrators(
+  tx: EntityManager,
+  { id, accountId }: SsoConnection,
+  at: Date,
+): Promise<void> {
   const [ended] = await tx.query<[{ id: string }[], number]>(
     `update user_sessions set revoked_at = $2 where sso_connection_id = $1 and revoked_at is null returning id`,
     [id, at],

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 
-/** Ends the sessions of a platform admin, except one that is kept. @returns the ids of those that ended */
-export async function endUserSessions(
+/** Ends the sessions of an administrator, except one that is kept. @returns the ids of those that ended */
+export async function endAdministratorSessions(
   tx: EntityManager,
   { userId, keepSessionId = null, now }: { userId: string; keepSessionId?: string | null; now: Date },
 ): Promise<string[]> {
