@@ -10,8 +10,8 @@ export const surfaces = {
 export const controls = { light: '#858c99', dark: '#747c8a' } as const satisfies Record<string, Color>;
 
 /** The least contrast ratios of WCAG 2.2: §1.4.3 for text, §1.4.11 for everything else. */
-const TEXT = 4.5;
-const SHAPE = 3;
+const textRatio = 4.5;
+const shapeRatio = 3;
 
 /** Whether `value` is a color as branding stores it: six hexadecimal digits, which cannot leave a style sheet. */
 export const isColor = (value: string): value is Color => /^#[0-9a-f]{6}$/i.test(value);
@@ -35,8 +35,8 @@ export function palette(brand: Color) {
     text: on,
     // Hovering moves away from the text's color, so the contrast only grows; near black or white it hardly changes.
     hover: mix(brand, on === '#ffffff' ? '#000000' : '#ffffff', 0.14),
-    link: { light: readable(brand, surfaces.light, TEXT), dark: readable(brand, surfaces.dark, TEXT) },
-    edge: { light: !readable(brand, surfaces.light, SHAPE), dark: !readable(brand, surfaces.dark, SHAPE) },
+    link: { light: readable(brand, surfaces.light, textRatio), dark: readable(brand, surfaces.dark, textRatio) },
+    edge: { light: !readable(brand, surfaces.light, shapeRatio), dark: !readable(brand, surfaces.dark, shapeRatio) },
   };
 }
 

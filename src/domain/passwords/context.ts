@@ -1,9 +1,9 @@
 /** The shortest word that counts: shorter ones are parts of too many others. */
-const SHORTEST_WORD = 4;
+const shortestWord = 4;
 /** What has to be left of a password without its context's words: as much as any password needs. */
-const LEAST_LEFT = 8;
-/** Words of this service; part of every password's context. */
-const OURS = 'gatehouse';
+const leastLeft = 8;
+/** The name of this service, which is part of every password's context. */
+const ownWord = 'gatehouse';
 
 /**
  * Characters that are used for similar letters, so that `g4teh0use` is `gatehouse`. One for one, so that positions stay
@@ -45,15 +45,15 @@ export function isOfContext(password: string, context: readonly (string | null |
     .replaceAll(' ', '')
     .replace(/\p{N}+/gu, '0')
     .replace(/(.)\1+/gu, '$1');
-  return [...counted].length < LEAST_LEFT;
+  return [...counted].length < leastLeft;
 }
 
 /** The longest first: a whole name before its parts. */
 function wordsOf(context: readonly (string | null | undefined)[]): string[] {
-  const texts = [OURS, ...context].flatMap((text) => (text ? [folded(text)] : []));
+  const texts = [ownWord, ...context].flatMap((text) => (text ? [folded(text)] : []));
   const words = texts.flatMap((text) => [text, text.replace(/@.*$/s, ''), ...(text.match(/\p{L}+/gu) ?? [])]);
   const shapes = new Set(words.map((word) => shapeOf(word.replace(/[^\p{L}\p{N}@$]/gu, ''))));
-  return [...shapes].filter((word) => word.length >= SHORTEST_WORD).sort((one, other) => other.length - one.length);
+  return [...shapes].filter((word) => word.length >= shortestWord).sort((one, other) => other.length - one.length);
 }
 
 /** In lower case, without accents. */

@@ -13,7 +13,7 @@ interface Wishes {
 const available = new Map<string, Locale>(locales.map((locale) => [locale.toLowerCase(), locale]));
 
 /** Longer lists are abuse, not a preference. */
-const MOST_RANGES = 20;
+const mostRanges = 20;
 
 /** The page's language: the first of the client's, the browser's and the Environment's that is available, or English. */
 export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: Wishes): Locale {
@@ -45,7 +45,7 @@ function lookup(range: string): Locale | undefined {
 function byQuality(header: string): string[] {
   return header
     .slice(0, 1000)
-    .split(',', MOST_RANGES)
+    .split(',', mostRanges)
     .map((item) => {
       const [range = '', ...parameters] = item.split(';').map((part) => part.trim());
       const q = parameters.find((parameter) => /^q=/i.test(parameter));

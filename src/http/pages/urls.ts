@@ -1,4 +1,4 @@
-const PRIVATE_USE_SCHEME = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/;
+const privateUseScheme = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/;
 
 /**
  * Returns an address if a link may carry it, or else null: http(s), a path of this service, or an app's private-use
@@ -8,7 +8,7 @@ export function linkTarget(url: string | null): string | null {
   if (!url) return null;
   if (/^\/(?![/\\])/.test(url)) return url;
   const protocol = parse(url)?.protocol ?? '';
-  return /^https?:$/.test(protocol) || PRIVATE_USE_SCHEME.test(protocol) ? url : null;
+  return /^https?:$/.test(protocol) || privateUseScheme.test(protocol) ? url : null;
 }
 
 /** Returns a logo's address, or null if the page's policy does not let the browser load it. */

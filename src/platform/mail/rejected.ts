@@ -12,7 +12,7 @@ export class MailRejected extends Error {
 }
 
 /** Replies about our own connection (authentication or encryption required): once we fix that, a retry can succeed. */
-const OURS = new Set([530, 534, 535, 538]);
+const aboutOurConnection = new Set([530, 534, 535, 538]);
 
 /** Returns a `MailRejected` if the recipient or the message was refused permanently; null for every other failure. */
 export function rejection(error: unknown): MailRejected | null {
@@ -22,6 +22,6 @@ export function rejection(error: unknown): MailRejected | null {
     response = null,
   } = error as { command?: string; responseCode?: number; response?: string };
   const aboutTheMail = command === 'RCPT TO' || command === 'DATA';
-  if (!aboutTheMail || responseCode < 500 || OURS.has(responseCode)) return null;
+  if (!aboutTheMail || responseCode < 500 || aboutOurConnection.has(responseCode)) return null;
   return new MailRejected('The mail was refused', response, { cause: error });
 }
