@@ -1,4 +1,4 @@
-import { days as daysOfMs } from '../../platform/clock.js';
+import { after, days as daysOfMs } from '../../platform/clock.js';
 import type { Ask } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters, timesOf } from './conditions.js';
@@ -101,7 +101,7 @@ export function locate(days: readonly Day[], order: 'asc' | 'desc', offset: numb
   const reversed = behind < skip;
   return {
     from,
-    to: new Date(latest.getTime() + dayMs),
+    to: after(latest, dayMs),
     direction: (order === 'asc') === reversed ? 'desc' : 'asc',
     skip: reversed ? behind : skip,
     reversed,
@@ -128,5 +128,5 @@ export function reach(
     if (there >= count) break;
   }
   const [from, latest] = order === 'desc' ? [last, own] : [own, last];
-  return { from, to: new Date(latest.getTime() + dayMs) };
+  return { from, to: after(latest, dayMs) };
 }

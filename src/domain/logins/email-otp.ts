@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
-import { type Clock, hours } from '../../platform/clock.js';
+import { after, type Clock, hours } from '../../platform/clock.js';
 import { actAs } from '../../platform/context.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
@@ -215,7 +215,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
         }),
       );
       const token = sealing.seal(JSON.stringify({ flow, email } satisfies Flow), contextOf(bound));
-      return { token, expiresAt: new Date(now().getTime() + emailedCodeLife) };
+      return { token, expiresAt: after(now(), emailedCodeLife) };
     },
 
     /** Spends a code. @throws DomainError rate_limit.exceeded */

@@ -160,7 +160,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
 
   const seal = (id: string, outcome: SsoOutcome) => sealing.seal(writeOutcome(outcome), answerContext(id));
 
-  const rememberedSince = () => new Date(now().getTime() - afterLife);
+  const rememberedSince = () => after(now(), -afterLife);
 
   async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<boolean> {
     const kept = await run(keepStatement, [id, seal(id, outcome), lastingNameIn(outcome), seal(id, withdrawn)]);

@@ -1,4 +1,4 @@
-import { hours } from '../../platform/clock.js';
+import { after, hours } from '../../platform/clock.js';
 
 /** The random part of a wait, so that deliveries that failed together are not retried together. */
 const jitter = 0.1;
@@ -23,7 +23,7 @@ export function nextAttemptAt(schedule: RetrySchedule, { attempts, retryAfter, n
   const wait = schedule[attempts - 1];
   if (wait === undefined) return null;
   const varied = wait * (1 - jitter + 2 * jitter * Math.random());
-  return new Date(now.getTime() + Math.max(varied, retryAfterMs(retryAfter, now)));
+  return after(now, Math.max(varied, retryAfterMs(retryAfter, now)));
 }
 
 /** Returns the milliseconds of a `Retry-After`, a number of seconds or a date (RFC 9110 §10.2.3); 0 if unreadable. */

@@ -51,5 +51,3 @@ export function createPasskeyChallenges({ db, sealing, context, now }: PasskeyCh
     },
   };
 }
-
-export type PasskeyChallenges = ReturnType<typeof createPasskeyChallenges>;

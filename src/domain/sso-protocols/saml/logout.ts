@@ -1,6 +1,6 @@
 import type { SAML } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
-import { clockSkewMs, minutes } from '../../../platform/clock.js';
+import { after, clockSkewMs, minutes } from '../../../platform/clock.js';
 import { type ProviderHandle, SsoRefused } from '../assertion.js';
 import { assertInResponseTo, assertIssuer } from './assertions.js';
 import { loadLibrary } from './library.js';
@@ -11,7 +11,7 @@ import { assertNothingEncrypted } from './signatures.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
 import { signedUrl } from './signed-url.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
-import { assertInTime, assertPast, instantOf } from './times.js';
+import { assertInTime, assertPast, instantOf, skewed } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml, protocol } = samlNamespaces;
@@ -58,7 +58,7 @@ export async function verifyLogoutRequest(
   if (!id || !issuedAt) throw new SsoRefused('malformed', 'It lacks an id or the time when it was issued');
   assertPast(issuedAt, 'IssueInstant', now);
   assertInTime(request, now);
-  const until = instantOf(request, 'NotOnOrAfter') ?? new Date(issuedAt.getTime() + lifeMs);
+  const until = instantOf(request, 'NotOnOrAfter') ?? after(issuedAt, lifeMs);
   if (now.getTime() - clockSkewMs >= until.getTime()) throw new SsoRefused('expired', 'It was issued too long ago');
   assertNothingEncrypted(request);
   const nameId = nameIdOf(request);
@@ -73,7 +73,7 @@ export async function verifyLogoutRequest(
   return {
     id,
     ...meant,
-    once: { id, until: new Date(until.getTime() + clockSkewMs) },
+    once: { id, until: skewed(until) },
   };
 }
 

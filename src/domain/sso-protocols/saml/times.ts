@@ -1,9 +1,9 @@
-import { clockSkewMs } from '../../../platform/clock.js';
+import { after, clockSkewMs } from '../../../platform/clock.js';
 import { SsoRefused } from '../assertion.js';
 import type { XmlElement } from './xml.js';
 
 /** Returns when a provider's end time has passed by every clock. */
-export const skewed = (end: Date): Date => new Date(end.getTime() + clockSkewMs);
+export const skewed = (end: Date): Date => after(end, clockSkewMs);
 
 /**
  * Returns the instant in an attribute, or null without one.
