@@ -17,7 +17,7 @@ import { distrustDevices } from '../mfa/trusted-devices.js';
 import { voidIdentityLinks } from '../one-time/identity-links.js';
 import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
 import { changeGroupsOf } from '../scim-roles/leaving-groups.js';
-import { endSessions } from '../sessions/own-sessions.js';
+import { endSessions } from '../sessions/end-sessions.js';
 import { environmentStands } from '../standing-environment.js';
 import { lockMember } from './find.js';
 

@@ -7,10 +7,11 @@ import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { columnsOf, readPageByTotal } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import type { Client } from '../oidc/clients/clients.js';
+import { endSessions } from '../sessions/end-sessions.js';
 import { providerSessionsOf } from '../sessions/former-providers.js';
 import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
-import { endSessions, livingGrant } from '../sessions/own-sessions.js';
+import { livingGrant } from '../sessions/living-grant.js';
 
 /** The person and session that ask. */
 export type ApiSubject = SignedInPerson;

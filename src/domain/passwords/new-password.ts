@@ -10,7 +10,7 @@ import { forgetFactors } from '../mfa/forget-factors.js';
 import { resetGraces } from '../mfa/grace/rules.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { keysOfIdentities, withdrawPasskeys } from '../mfa/webauthn/keys.js';
-import { inParts } from '../sessions/told-in-parts.js';
+import { inParts } from '../sessions/sessions-in-events.js';
 
 interface EndOfAccess {
   /** The session that continues, with its grants. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { currentContext } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { endSessions } from './own-sessions.js';
+import { endSessions } from './end-sessions.js';
 
 const withSessions = `select distinct identity_id as id from sessions
 where account_id = $1 and environment_id = $2 and identity_id = any ($3) and revoked_at is null`;

@@ -7,7 +7,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { withdrawConsent } from '../consents/consents.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { livingGrant } from './own-sessions.js';
+import { livingGrant } from './living-grant.js';
 
 /** An application with valid tokens of a person, or with their consent. */
 export interface OwnApplication {

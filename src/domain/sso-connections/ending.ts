@@ -5,7 +5,7 @@ import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { groupBy } from '../../platform/group-by.js';
 import { recordEvent, recordEvents } from '../events/record.js';
-import { inParts } from '../sessions/told-in-parts.js';
+import { inParts } from '../sessions/sessions-in-events.js';
 import { recordConnectionEvent } from './events.js';
 
 /** Deletes a connection that the caller has locked, alone or with its organization, and ends everything begun by it. */

@@ -9,7 +9,7 @@ import { systemActor } from '../../platform/context.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events/record.js';
-import { endSessions } from '../sessions/own-sessions.js';
+import { endSessions } from '../sessions/end-sessions.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { SsoRequests } from './requests.js';
 

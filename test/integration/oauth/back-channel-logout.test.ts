@@ -4,7 +4,7 @@ import { createLocalJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
 import { createLogoutTokens } from '../../../src/domain/oidc/tokens/logout-tokens.js';
-import { endSessions } from '../../../src/domain/sessions/own-sessions.js';
+import { endSessions } from '../../../src/domain/sessions/end-sessions.js';
 import { createWebhookDeliveries } from '../../../src/domain/webhooks/deliveries.js';
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { minutes } from '../../../src/platform/clock.js';

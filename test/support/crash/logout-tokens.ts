@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
-import { endSessions } from '../../../src/domain/sessions/own-sessions.js';
+import { endSessions } from '../../../src/domain/sessions/end-sessions.js';
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { webhookDeliveryId } from '../../../workflows/ids.js';
 import { grantedSession } from '../granted-session.js';

@@ -13,7 +13,7 @@ import { addMember } from '../../organizations/members.js';
 import { createMemberships } from '../../organizations/memberships.js';
 import { settleRoles } from '../../scim-roles/granting.js';
 import { leaveGroups } from '../../scim-roles/leaving-groups.js';
-import { endSessions } from '../../sessions/own-sessions.js';
+import { endSessions } from '../../sessions/end-sessions.js';
 import { type Directory, directoryOf, vouchesFor } from '../directory.js';
 import { ScimRefused } from '../refusal.js';
 import type { UserRow } from './rows.js';

@@ -10,5 +10,5 @@ const most = 500;
 export const inParts = <T>(sessions: readonly T[]): T[][] => partsOf(sessions, most);
 
 /** Returns the newest of a person's sessions; the others are only named by the events for many. */
-export const youngest = (ids: readonly string[]): string[] =>
+export const newest = (ids: readonly string[]): string[] =>
   ids.length <= most ? [...ids] : ids.toSorted().slice(-most);
