@@ -20,7 +20,7 @@ import { type MfaSummary, mfaOf } from '../mfa/summary.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { endSessions } from '../sessions/end-sessions.js';
-import { createOwnApplications, endAccess, type OwnApplication } from '../sessions/own-applications.js';
+import { createOwnApplications, endApplicationAccess, type OwnApplication } from '../sessions/own-applications.js';
 import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
@@ -164,7 +164,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       inAccount(scope, async (tx) => {
         await lockMember(tx, scope, id);
         const by = currentContext().actor;
-        await endAccess(tx, scope, id, { oauthClientId, reason: 'revoked_by_administrator', at: now(), by });
+        await endApplicationAccess(tx, scope, id, { oauthClientId, reason: 'revoked_by_administrator', at: now(), by });
       }),
 
     mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(inOwnTransaction(db, scope), scope, id),

@@ -60,7 +60,12 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
     revoke: (scope, identityId, id) =>
       db.transaction(scope, (tx) => {
         const by = { type: 'identity', id: identityId } as const;
-        return endAccess(tx, scope, identityId, { oauthClientId: id, reason: 'revoked_by_person', at: now(), by });
+        return endApplicationAccess(tx, scope, identityId, {
+          oauthClientId: id,
+          reason: 'revoked_by_person',
+          at: now(),
+          by,
+        });
       }),
   };
 }
@@ -71,7 +76,7 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
  * @param by the actor
  * @throws DomainError application.not_found
  */
-export async function endAccess(
+export async function endApplicationAccess(
   tx: EntityManager,
   scope: EnvironmentScope,
   identityId: string,
