@@ -19,7 +19,7 @@ import { noticeEmail } from '../mfa/notices.js';
 import { holdOwnProof, holdOwnSession } from '../mfa/own-changes.js';
 import { mayPassOn } from '../mfa/webauthn/keys.js';
 import { endFormerAddress, hasChangedAddress } from '../one-time/former-address.js';
-import { endOtherAccess } from '../passwords/new-password.js';
+import { endOtherAccess } from '../passwords/end-access.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import type { Attempts } from './attempts.js';
 import type { EmailedCodes } from './emailed-codes.js';

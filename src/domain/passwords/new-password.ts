@@ -2,73 +2,23 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../entities/identity.js';
 import type { Actor } from '../../platform/context.js';
-import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../events/identity-events.js';
-import { forgetFactors } from '../mfa/forget-factors.js';
-import { resetGraces } from '../mfa/grace/rules.js';
-import { distrustDevices } from '../mfa/trusted-devices.js';
 import { keysOfIdentities, withdrawPasskeys } from '../mfa/webauthn/keys.js';
-import { inParts } from '../sessions/sessions-in-events.js';
-
-interface EndOfAccess {
-  /** The session that continues, with its grants. */
-  keepSessionId?: string | null;
-  reason: 'password_changed' | 'email_verified' | 'email_changed';
-  now: Date;
-}
-
-interface Ended {
-  id: string;
-  environmentId: string;
-}
-
-/** The ended sessions of one Environment: events only name those. */
-const idsIn = (place: string, ended: readonly Ended[]): string[] =>
-  ended.filter(({ environmentId }) => environmentId === place).map(({ id }) => id);
-
-/** The events by which webhooks tell applications which of their own sessions are over. */
-const revocationOf = (ended: readonly Ended[], reason: EndOfAccess['reason']) =>
-  inParts(ended).map((part) => ({
-    action: 'identity.sessions_revoked' as const,
-    metadata: (place: string) => {
-      const ids = idsIn(place, part);
-      return ids.length > 0 ? { reason, session_ids: ids } : null;
-    },
-  }));
-
-/**
- * Ends every session, grant, trusted device and unfinished sign-in of an Identity in the whole Account.
- * @returns the sessions
- */
-async function endAccess(
-  tx: EntityManager,
-  { accountId, identityId }: Pick<PasswordOwner, 'accountId' | 'identityId'>,
-  { keepSessionId = null, reason, now }: EndOfAccess,
-): Promise<Ended[]> {
-  const [sessions] = await tx.query<[Ended[], number]>(
-    `update sessions set revoked_at = $2 where identity_id = $1 and revoked_at is null and id is distinct from $3
-     returning id, environment_id as "environmentId"`,
-    [identityId, now, keepSessionId],
-  );
-  await tx.query(
-    `update grants set revoked_at = $2, revoked_reason = $4
-     where identity_id = $1 and revoked_at is null and session_id is distinct from $3`,
-    [identityId, now, keepSessionId, reason],
-  );
-  await distrustDevices(tx, { accountId }, identityId);
-  // Otherwise a second factor could complete what was proved before.
-  await tx.query('update pending_sign_ins set completed_at = $2 where identity_id = $1 and completed_at is null', [
-    identityId,
-    now,
-  ]);
-  return sessions;
-}
+import {
+  type AccessOwner,
+  type AddressProof,
+  endAccessOfFormerHolder,
+  endAllAccess,
+  endFormerSignInMethods,
+  idsIn,
+  revocationOf,
+} from './end-access.js';
 
 /** The owner of a password, and the Environment in which it was changed. */
-export interface PasswordOwner extends EnvironmentScope {
-  identityId: string;
+export interface PasswordOwner extends AccessOwner {
   /** Their membership in that Environment, in whose name they get a mail. */
   membershipId: string | null;
 }
@@ -80,48 +30,13 @@ export interface NewPassword {
   method: string;
   /** Whether the person has proved the address by this. */
   provesEmail: boolean;
-  /** A directory that vouches for the address: see `WaysInOfBefore`. */
-  provenFor?: WaysInOfBefore['provenFor'];
+  /** A directory that vouches for the address: see `AddressProof`. */
+  provenFor?: AddressProof['provenFor'];
   /** The session in which it was changed, which continues with its grants; all others end. */
   keepSessionId?: string | null;
   /** The actor; by default the person. */
   by?: Actor;
   now: Date;
-}
-
-/** Everything else with which a former holder of the Identity, before its address was proved, could sign in. */
-interface WaysInOfBefore {
-  by?: Actor | undefined;
-  /** The owner of the providers that know the person as well, whose links stay. Null: the Environment's own. */
-  provenFor?: { organizationId: string | null } | undefined;
-  now: Date;
-}
-
-const forgetLinks = `
-delete from sso_links l where l.account_id = $1 and l.identity_id = $2 and not ($3 and exists (
-  select from sso_connections c where c.id = l.connection_id and c.account_id = $1 and c.environment_id = $4
-    and c.organization_id is not distinct from $5))`;
-
-/**
- * Ends passkeys, too. A passkey belongs to the Account and signs in alone: it would let the former holder in wherever
- * the owner of the address becomes a member.
- */
-async function endWaysInOfBefore(
-  tx: EntityManager,
-  owner: Omit<PasswordOwner, 'membershipId'>,
-  { by, provenFor, now }: WaysInOfBefore,
-): Promise<void> {
-  const { accountId, environmentId, identityId } = owner;
-  const scope = environmentScopeOf(owner);
-  const hadFactors = await forgetFactors(tx, scope, identityId);
-  await resetGraces(tx, scope, identityId, { all: true, now });
-  const organizationId = provenFor?.organizationId ?? null;
-  await tx.query(forgetLinks, [accountId, identityId, provenFor !== undefined, environmentId, organizationId]);
-  if (!hadFactors) return;
-  const metadata = { reason: 'email_verified' };
-  await recordOfIdentity(tx, scope, { identityId, ...(by && { actor: by }) }, [
-    { action: 'identity.mfa_reset', metadata },
-  ]);
 }
 
 /**
@@ -145,7 +60,7 @@ export async function settleNewPassword(
     [accountId, identityId, passwordHash, now, provesEmail],
   );
   await withdrawPasskeys(tx, keysOfIdentities, identityId);
-  const ended = await endAccess(tx, { accountId, identityId }, { keepSessionId, reason: 'password_changed', now });
+  const ended = await endAllAccess(tx, { accountId, identityId }, { keepSessionId, reason: 'password_changed', now });
   const isNews = provesEmail && before?.isVerified === false;
   const actor: Actor = by ?? { type: 'identity', id: identityId };
   await recordOfIdentity(tx, scope, { identityId, actor }, [
@@ -156,7 +71,7 @@ export async function settleNewPassword(
     ...revocationOf(ended, 'password_changed'),
     ...(isNews ? [{ action: 'identity.email_verified' as const, metadata: { method } }] : []),
   ]);
-  if (isNews) await endWaysInOfBefore(tx, { ...scope, identityId }, { by: actor, provenFor, now });
+  if (isNews) await endFormerSignInMethods(tx, { ...scope, identityId }, { by: actor, provenFor, now });
   if (membershipId === null) return;
   // As for other notices (`mfa/notices.ts`): the request may be somebody else's, who must not choose the owner's
   // language.
@@ -192,34 +107,5 @@ export async function settleProvedAddress(
   await change({ emailVerifiedAt: now, verifiedByWord: false, updatedAt: now });
   const events = [{ action: 'identity.email_verified' as const, metadata: { method } }];
   await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, events);
-  await endAccessOfBefore(tx, owner, proved);
-}
-
-/**
- * Ends what somebody else could still do with the Identity after its person has changed its address: all that a new
- * password would end, except the session in which it was changed, with its grants. In the caller's transaction.
- */
-export async function endOtherAccess(
-  tx: EntityManager,
-  owner: Omit<PasswordOwner, 'membershipId'>,
-  { keepSessionId, now }: { keepSessionId: string; now: Date },
-): Promise<void> {
-  const reason = 'email_changed';
-  const { identityId } = owner;
-  const ended = await endAccess(tx, owner, { keepSessionId, reason, now });
-  await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, revocationOf(ended, reason));
-}
-
-/** Ends the access of a person who had the Identity before its address was proved. In the caller's transaction. */
-export async function endAccessOfBefore(
-  tx: EntityManager,
-  owner: Omit<PasswordOwner, 'membershipId'>,
-  { by, provenFor, now }: WaysInOfBefore,
-): Promise<void> {
-  const { accountId, identityId } = owner;
-  const reason = 'email_verified';
-  const ended = await endAccess(tx, { accountId, identityId }, { reason, now });
-  await endWaysInOfBefore(tx, owner, { by, provenFor, now });
-  if (ended.length === 0) return;
-  await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, revocationOf(ended, reason));
+  await endAccessOfFormerHolder(tx, owner, proved);
 }

@@ -6,8 +6,8 @@ import { stays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
 import { type FoundLink, findIdentityLink } from '../one-time/identity-links.js';
 import { isBrowserOf } from '../one-time/link-proof.js';
+import { endAccessOfFormerHolder } from '../passwords/end-access.js';
 import { createLinkTries } from '../passwords/link-tries.js';
-import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { addMembership } from './sign-up.js';
 
@@ -115,7 +115,7 @@ async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<voi
     // Only the earlier owner confirms with the Identity's earlier password. A person who chose a new one, or was asked
     // for none, may be somebody else.
     const isWhoTheyWere = passwordHash === null && link.currentPasswordHash !== null;
-    if (!isWhoTheyWere) await endAccessOfBefore(tx, { ...scope, identityId }, { by: actor, now: at });
+    if (!isWhoTheyWere) await endAccessOfFormerHolder(tx, { ...scope, identityId }, { by: actor, now: at });
   }
   if (link.joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
 }
