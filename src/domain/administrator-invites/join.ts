@@ -8,7 +8,7 @@ import { UserSession } from '../../../entities/user-session.js';
 import { actAs } from '../../platform/context.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
-import { lockForPassword, writePassword } from '../passwords/password-write.js';
+import { lockForPassword, writePassword } from '../passwords/administrator-password.js';
 import { discardWaiting } from '../registration/rivals.js';
 import { administratorInviteInput } from './process.js';
 

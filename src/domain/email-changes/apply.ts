@@ -5,7 +5,7 @@ import { userByAddress } from '../addresses/user-by-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
-import { lockForPassword } from '../passwords/password-write.js';
+import { lockForPassword } from '../passwords/administrator-password.js';
 import { discardWaiting, takeTurn } from '../registration/rivals.js';
 import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
 import { ended, tellEnded } from './end.js';

@@ -3,10 +3,10 @@ import { PasswordLink } from '../../../entities/password-link.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
+import { lockForPassword, writePassword } from '../passwords/administrator-password.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';
 import { findPasswordLink, findUsedPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
-import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { UserGuesses } from './guesses.js';
 

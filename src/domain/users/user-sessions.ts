@@ -237,8 +237,8 @@ const earliest = (first: Date, ...others: (Date | null)[]): Date =>
   others.reduce<Date>((one, other) => (other !== null && other < one ? other : one), first);
 
 /**
- * Locks the user's row until the session is committed. A change of the password locks it too (`password-write`), and so
- * does a reset of second factors or a change of the address: either it waits for the session and ends it, or it came
+ * Locks the user's row until the session is committed. A change of the password locks it too (`lockForPassword`), and
+ * so does a reset of second factors or a change of the address: either it waits for the session and ends it, or it came
  * first and the session is refused.
  * @returns when the session that proves the user expires: one that begins without a new proof lasts no longer
  */

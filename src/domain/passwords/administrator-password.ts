@@ -7,7 +7,7 @@ import { recordOfUser } from '../events/user-events.js';
 import { keysOfUsers, withdrawPasskeys } from '../mfa/webauthn/keys.js';
 import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
 
-export interface NewPassword {
+export interface NewAdministratorPassword {
   userId: string;
   passwordHash: string;
   locale: 'en' | 'de';
@@ -20,18 +20,18 @@ export interface NewPassword {
 }
 
 /**
- * Locks a user before a password is changed. A sign-in that is about to start its session takes the same lock
- * (`user-sessions`), so that either its session exists and is ended, or it sees the change and starts none.
+ * Locks an administrator before their password is changed. A sign-in that is about to start its session takes the same
+ * lock (`users/user-sessions.ts`), so that either its session exists and is ended, or it sees the change and starts none.
  */
 export async function lockForPassword(tx: EntityManager, userId: string): Promise<User | null> {
   return tx.findOne(User, { where: { id: userId }, lock: { mode: 'pessimistic_write' } });
 }
 
 /**
- * Sets a password, ends sessions, makes keys second factors until they are used after it, and mails the owner. Under that
- * lock.
+ * Sets the password of an administrator, ends their sessions, makes their keys second factors until they are used after
+ * it, and mails them. The caller has locked them by `lockForPassword`.
  */
-export async function writePassword(tx: EntityManager, change: NewPassword): Promise<void> {
+export async function writePassword(tx: EntityManager, change: NewAdministratorPassword): Promise<void> {
   const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
   await tx.query(
     `update users set password_hash = $2, password_changed_at = $3, updated_at = $3,
