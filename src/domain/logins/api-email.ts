@@ -1,10 +1,11 @@
-import type { ApiOwn, ApiProofOf } from './api-own.js';
+import type { OwnProofOf } from '../sessions/own-proof.js';
+import type { ApiOwn } from './api-own.js';
 import type { Logins } from './logins.js';
 
 /** Changes the address of a signed-in person, who must have signed in within the last ten minutes. */
 export const createApiEmail = ({ own, logins }: { own: ApiOwn; logins: Pick<Logins, 'ownEmail'> }) => ({
   /** @throws DomainError as `OwnEmail.request`, auth.reauthentication_required, identity.in_production */
-  async request(subject: ApiProofOf, wanted: { email: string; locale: 'en' | 'de' }): Promise<void> {
+  async request(subject: OwnProofOf, wanted: { email: string; locale: 'en' | 'de' }): Promise<void> {
     const { email } = await own.assertOwn(subject);
     await logins.ownEmail.assertAllowed(subject, { identityId: subject.identityId, email });
     await own.assertRecent(subject);
@@ -12,5 +13,5 @@ export const createApiEmail = ({ own, logins }: { own: ApiOwn; logins: Pick<Logi
   },
 
   /** The request was made by a recent sign-in of the same session. @throws DomainError as `OwnEmail.confirm` */
-  confirm: (subject: ApiProofOf, code: string): Promise<void> => logins.ownEmail.confirm(subject, code),
+  confirm: (subject: OwnProofOf, code: string): Promise<void> => logins.ownEmail.confirm(subject, code),
 });

@@ -5,8 +5,9 @@ import { givingBack } from '../limits/rate-limits.js';
 import { withSecondFactor } from '../mfa/assurance.js';
 import type { Enrollment, FactorSummary, NewFactor } from '../mfa/factors.js';
 import type { Acr } from '../sessions/first-factor.js';
-import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
-import type { ApiSubject } from './api-sessions.js';
+import type { SignedInPerson } from '../sessions/hold.js';
+import type { OwnProofOf } from '../sessions/own-proof.js';
+import type { ApiOwn, ApiStanding } from './api-own.js';
 import type { Logins } from './logins.js';
 
 export interface FactorsSummary {
@@ -34,7 +35,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
 
   /** Adds a factor that was just proved; the first one also makes the session stronger. */
   async function add(
-    subject: ApiProofOf,
+    subject: OwnProofOf,
     { amr, acr, hasFactors }: ApiStanding,
     { factor, proved }: { factor: NewFactor; proved: readonly string[] },
   ): Promise<Enrollment> {
@@ -52,7 +53,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
   }
 
   return {
-    async summary({ accountId, identityId }: ApiSubject): Promise<FactorsSummary> {
+    async summary({ accountId, identityId }: SignedInPerson): Promise<FactorsSummary> {
       const [list, codes, [reset]] = await Promise.all([
         factors.list({ accountId }, identityId),
         recoveryCodes.remaining({ accountId }, identityId),
@@ -62,7 +63,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     },
 
     /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required, identity.in_production */
-    async beginTotp(subject: ApiProofOf) {
+    async beginTotp(subject: OwnProofOf) {
       const standing = await own.assertRecent(subject);
       assertAllowed(standing, 'totp');
       return totp.beginEnrollment(subject, { identityId: subject.identityId, email: standing.email });
@@ -73,14 +74,14 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid, mfa.factor_not_allowed, mfa.already_enrolled,
      * mfa.too_many_factors, auth.reauthentication_required, identity.in_production
      */
-    async confirmTotp(subject: ApiProofOf, { sealed, code }: { sealed: string; code: string }): Promise<Enrollment> {
+    async confirmTotp(subject: OwnProofOf, { sealed, code }: { sealed: string; code: string }): Promise<Enrollment> {
       const standing = await own.assertRecent(subject);
       const factor = totp.confirmEnrollment(subject.identityId, { sealed, code, drift: standing.drift });
       return add(subject, standing, { factor, proved: ['otp'] });
     },
 
     /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required, identity.in_production */
-    async beginWebauthn(subject: ApiProofOf) {
+    async beginWebauthn(subject: OwnProofOf) {
       const standing = await own.assertRecent(subject);
       assertAllowed(standing, 'webauthn');
       const { accountId, identityId, sessionId } = subject;
@@ -90,7 +91,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
 
     /** @throws DomainError as `confirmTotp` */
     async confirmWebauthn(
-      subject: ApiProofOf,
+      subject: OwnProofOf,
       answer: { token: string; sent: unknown; label: string | null },
     ): Promise<Enrollment> {
       const standing = await own.assertRecent(subject);
@@ -103,13 +104,13 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     },
 
     /** @throws DomainError mfa.factor_not_found, identity.in_production */
-    async rename(subject: ApiProofOf, factorId: string, label: string): Promise<FactorSummary> {
+    async rename(subject: OwnProofOf, factorId: string, label: string): Promise<FactorSummary> {
       await own.assertOwn(subject);
       return factors.rename(subject, factorId, label);
     },
 
     /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required, identity.in_production */
-    async remove(subject: ApiProofOf, factorId: string): Promise<void> {
+    async remove(subject: OwnProofOf, factorId: string): Promise<void> {
       await own.assertRecent(subject);
       await factors.remove(subject, factorId);
     },
@@ -118,7 +119,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
      * Makes a new set, which replaces the one before.
      * @throws DomainError mfa.not_enrolled, auth.reauthentication_required, identity.in_production
      */
-    async renewRecoveryCodes(subject: ApiProofOf): Promise<string[]> {
+    async renewRecoveryCodes(subject: OwnProofOf): Promise<string[]> {
       const { hasFactors, allowed } = await own.assertRecent(subject);
       if (!hasFactors) throw new DomainError('mfa.not_enrolled');
       if (!allowed.includes('recovery_code')) throw new DomainError('mfa.factor_not_allowed');

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/database/db.js';
-import type { ApiSubject } from './api-sessions.js';
+import type { SignedInPerson } from '../sessions/hold.js';
 
 export interface ApiProfile {
   id: string;
@@ -36,7 +36,7 @@ where s.identity_id = $2 and s.environment_id = $3`,
 /** A signed-in person's own data; null if they were deleted since their token was checked. */
 export const createApiProfiles =
   ({ db }: { db: Pick<Db, 'statement'> }) =>
-  async ({ sessionId, identityId, environmentId }: ApiSubject): Promise<ApiProfile | null> => {
+  async ({ sessionId, identityId, environmentId }: SignedInPerson): Promise<ApiProfile | null> => {
     const [row] = await db.statement<Row>(profileStatement, [sessionId, identityId, environmentId]);
     if (!row) return null;
     const { authenticatedAt, amr, acr, createdAt, identityCreatedAt, ...profile } = row;

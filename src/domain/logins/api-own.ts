@@ -4,14 +4,9 @@ import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
 import { aal2, isProvidersWord } from '../sessions/first-factor.js';
-import { createOwnProof } from '../sessions/own-proof.js';
-import type { ApiSubject } from './api-sessions.js';
+import type { SignedInPerson } from '../sessions/hold.js';
+import { createOwnProof, type OwnProofOf } from '../sessions/own-proof.js';
 import type { Logins } from './logins.js';
-
-/** What the token says of its sign-in, in particular when it was. The session may have become stronger since. */
-export interface ApiProofOf extends ApiSubject {
-  authenticatedAt: Date;
-}
 
 /** The session of the request, and what its person may do with it. */
 export interface ApiStanding {
@@ -62,7 +57,7 @@ where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.r
 
 /** Checks what a signed-in person has to have proved to change how they sign in. */
 export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins: Pick<Logins, 'ownProof'> }) {
-  async function standingOf(subject: ApiSubject): Promise<ApiStanding> {
+  async function standingOf(subject: SignedInPerson): Promise<ApiStanding> {
     const { accountId, environmentId, identityId, sessionId, applicationId } = subject;
     const values = [accountId, environmentId, identityId, sessionId, applicationId];
     const [found] = await db.statement<ApiStanding>(standingStatement, values);
@@ -74,10 +69,10 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
    * A factor is valid in the whole Account, so even one that this Environment does not accept protects itself:
    * otherwise a password alone could remove it here, where sign-ins do not require it.
    */
-  const proofOf = (subject: ApiProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiStanding) =>
+  const proofOf = (subject: OwnProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiStanding) =>
     logins.ownProof(subject, { ...subject, acr, ssoConnectionId, ownFactorAt }, factorKinds);
 
-  async function isRecent(subject: ApiProofOf, standing: ApiStanding): Promise<boolean> {
+  async function isRecent(subject: OwnProofOf, standing: ApiStanding): Promise<boolean> {
     const { hasFactors, hasStrongFactor, isVerified, amr } = standing;
     // An emailed code does not make aal2, but somebody who has nothing else has to have shown it (docs/decisions/0013).
     const showsCode = amr.includes('otp') && !isProvidersWord(standing);
@@ -89,7 +84,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
    * For changing what one signs in with, and its name: not from a test Environment if the person is in production.
    * @throws DomainError identity.in_production
    */
-  async function assertOwn(subject: ApiSubject): Promise<ApiStanding> {
+  async function assertOwn(subject: SignedInPerson): Promise<ApiStanding> {
     const standing = await standingOf(subject);
     if (standing.isTestOfProduction) throw new DomainError('identity.in_production');
     return standing;
@@ -104,7 +99,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
      * alone.
      * @throws DomainError identity.in_production, auth.reauthentication_required
      */
-    async assertRecent(subject: ApiProofOf): Promise<ApiStanding> {
+    async assertRecent(subject: OwnProofOf): Promise<ApiStanding> {
       const standing = await assertOwn(subject);
       if (!(await isRecent(subject, standing))) throw new DomainError('auth.reauthentication_required');
       return standing;
@@ -114,7 +109,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
      * Checks that a person may end another of their sessions: with a sign-in of the last ten minutes, if the
      * Environment requires that.
      */
-    async assertMayEnd(subject: ApiProofOf, sessionId: string): Promise<void> {
+    async assertMayEnd(subject: OwnProofOf, sessionId: string): Promise<void> {
       if (sessionId === subject.sessionId) return; // that is signing out
       const standing = await standingOf(subject);
       if (!standing.endsByProof) return;
@@ -128,7 +123,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
      * Asks for aal2, however long ago, if the person has a factor for it; for changes that are proved by the password
      * as well.
      */
-    async assertStrong(subject: ApiProofOf): Promise<ApiStanding> {
+    async assertStrong(subject: OwnProofOf): Promise<ApiStanding> {
       const standing = await standingOf(subject);
       if (standing.hasStrongFactor && standing.acr !== aal2) throw new DomainError('auth.reauthentication_required');
       return standing;
@@ -141,5 +136,5 @@ export type ApiOwn = ReturnType<typeof createApiOwn>;
 /** `assertRecent` on a given connection, such as a transaction of the Account that the answer has to hold in. */
 export const createAssertRecent =
   ({ now }: { now: Clock }) =>
-  (subject: ApiProofOf, db: Pick<Db, 'statement'>): Promise<ApiStanding> =>
+  (subject: OwnProofOf, db: Pick<Db, 'statement'>): Promise<ApiStanding> =>
     createApiOwn({ db, logins: { ownProof: createOwnProof({ db, now }) } }).assertRecent(subject);

@@ -1,6 +1,7 @@
 import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import type { ApiOwn, ApiProofOf } from './api-own.js';
+import type { OwnProofOf } from '../sessions/own-proof.js';
+import type { ApiOwn } from './api-own.js';
 import type { Logins } from './logins.js';
 
 export interface ApiPasswordChange {
@@ -16,7 +17,7 @@ export interface ApiPasswordChange {
  */
 export const createApiPassword =
   ({ own, logins }: { own: ApiOwn; logins: Pick<Logins, 'ownPassword'> }) =>
-  async (subject: ApiProofOf, change: ApiPasswordChange): Promise<void> => {
+  async (subject: OwnProofOf, change: ApiPasswordChange): Promise<void> => {
     const { hasPassword, takesPasswords } = await own.assertStrong(subject);
     if (!takesPasswords) throw new DomainError('route.not_found');
     if (!hasPassword) throw new DomainError('password.wrong');

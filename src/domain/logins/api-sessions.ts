@@ -13,9 +13,6 @@ import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { livingGrant } from '../sessions/living-grant.js';
 
-/** The person and session that ask. */
-export type ApiSubject = SignedInPerson;
-
 export type SessionSort = 'authenticated_at' | 'created_at';
 const columns: Record<SessionSort, string[]> = {
   authenticated_at: ['session.authenticated_at', 'session.id'],
@@ -25,7 +22,7 @@ const columns: Record<SessionSort, string[]> = {
 const shown = ['id', 'authenticatedAt', 'createdAt', 'expiresAt', 'ipAddress', 'userAgent'] as const;
 export type ShownSession = Pick<Session, (typeof shown)[number]>;
 
-function listedOf({ identityId }: ApiSubject, q: string | undefined, at: Date) {
+function listedOf({ identityId }: SignedInPerson, q: string | undefined, at: Date) {
   const where = (put: Bind) => {
     const moment = `${put(at)}::timestamptz`;
     const conditions = [
@@ -67,7 +64,7 @@ const providersStatement = {
 
 /** The signed-in person's sessions in this Environment, however they were started. */
 export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
-  const end = (subject: ApiSubject, only: string, reason: string) =>
+  const end = (subject: SignedInPerson, only: string, reason: string) =>
     db.transaction(within(subject), (tx) => {
       const { identityId, sessionId: _, ...scope } = subject;
       return endSessions(tx, scope, identityId, { only, reason, at: now() });
@@ -77,7 +74,7 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
    * Ends a session with all its grants. One that has ended is no error.
    * @returns the sessions at identity providers (`sso_sessions`) by which it began or went on
    */
-  async function signOut(subject: ApiSubject): Promise<string[]> {
+  async function signOut(subject: SignedInPerson): Promise<string[]> {
     const ended = await end(subject, subject.sessionId, 'logout');
     if (ended.length === 0) return [];
     const rows = await db.statement<{ id: string }>(providersStatement, [ended]);
@@ -94,11 +91,11 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
 
   return {
     /** Open sessions, and ended ones whose grants a client still uses. */
-    list: (subject: ApiSubject, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> =>
+    list: (subject: SignedInPerson, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> =>
       readPageByTotal(inSystem, subject, listedOf(subject, page.q, now()), page, columns[page.sortBy]),
 
     /** @throws DomainError session.not_found, also for a session of somebody else or of another Environment */
-    async revoke(subject: ApiSubject, sessionId: string): Promise<void> {
+    async revoke(subject: SignedInPerson, sessionId: string): Promise<void> {
       const ended = await end(subject, sessionId, 'ended_by_person');
       if (ended.length === 0) throw new DomainError('session.not_found');
     },
@@ -111,7 +108,7 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
      * person has withdrawn their consent: then the session does not concern them.
      */
     async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<string[]> {
-      const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);
+      const [owner] = await db.statement<SignedInPerson>(ownerStatement, [hashSecret(refreshToken), client.id]);
       return owner ? signOut(owner) : [];
     },
   };

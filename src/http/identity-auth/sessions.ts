@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import type { ApiSubject, ShownSession } from '../../domain/logins/api-sessions.js';
+import type { ShownSession } from '../../domain/logins/api-sessions.js';
+import type { SignedInPerson } from '../../domain/sessions/hold.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
 import { Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../surfaces/schemas.js';
@@ -86,7 +87,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   );
 };
 
-const present = (session: ShownSession, { sessionId }: ApiSubject) => ({
+const present = (session: ShownSession, { sessionId }: SignedInPerson) => ({
   id: session.id,
   current: session.id === sessionId,
   authenticated_at: session.authenticatedAt.toISOString(),

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import type { ApiProofOf } from '../../domain/logins/api-own.js';
-import type { ApiSubject } from '../../domain/logins/api-sessions.js';
 import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/tokens/access-tokens.js';
+import type { SignedInPerson } from '../../domain/sessions/hold.js';
+import type { OwnProofOf } from '../../domain/sessions/own-proof.js';
 import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../browsers/cors.js';
 import { credentialsOf } from '../principals/credentials.js';
@@ -47,10 +47,13 @@ export const subjectOf = ({
   environmentId,
   identityId,
   sessionId,
-}: ProvenIdentity): ApiSubject => ({ accountId, applicationId, environmentId, identityId, sessionId });
+}: ProvenIdentity): SignedInPerson => ({ accountId, applicationId, environmentId, identityId, sessionId });
 
-/** The caller with the time of their sign-in, for changes that require a recent one. */
-export function proofOf(request: FastifyRequest): ApiProofOf {
+/**
+ * The caller with the time of the sign-in that the token belongs to, for changes that require a recent one. The session
+ * may have become stronger since.
+ */
+export function proofOf(request: FastifyRequest): OwnProofOf {
   const proven = provenOf(request);
   return { ...subjectOf(proven), authenticatedAt: signedInAt(proven) };
 }
