@@ -198,7 +198,7 @@ export async function composeApi(
     accountIdentityInvites: createAccountIdentityInvites({ db, identityInvites }),
     administratorRoles: createAdministratorRoles({ db, now }),
     apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
-    assertMayTakeOver: createTakeoverGuard({ db, evaluation, assertRecent: apiLogins.assertRecent, now }),
+    assertMayTakeOver: createTakeoverGuard({ db, evaluation, assertRecent: apiLogins.assertRecentOn, now }),
     assertNoStranger: createStrangerGuard({ db, rights }),
     assertStaysInTest: createProductionGuard({ db }),
     assignments,

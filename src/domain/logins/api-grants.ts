@@ -17,8 +17,8 @@ const endStatement = {
   text: 'update sessions set revoked_at = coalesce(revoked_at, $2) where id = $1',
 };
 /**
- * Like the redemption of a code (`domain/oidc/codes`), for a session that was started a moment ago. A new password
- * locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here.
+ * Like the redemption of a code (`domain/oidc/tokens/redemption.ts`), for a session that was started a moment ago. A new
+ * password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here.
  */
 const grantStatement = {
   name: 'grant_without_code',

@@ -8,7 +8,7 @@ import { createApiEmail } from './api-email.js';
 import { type ApiFactors, createApiFactors } from './api-factors.js';
 import { createApiGrants } from './api-grants.js';
 import { createApiProfiles } from './api-me.js';
-import { type ApiOwn, createApiOwn, createAssertRecent } from './api-own.js';
+import { type ApiOwn, createApiOwn, createAssertRecentOn } from './api-own.js';
 import { createApiPassword } from './api-password.js';
 import { createApiSelections } from './api-selections.js';
 import { type ApiSessions, createApiSessions } from './api-sessions.js';
@@ -21,7 +21,7 @@ export interface ApiLogins {
   challenges: ApiChallenges;
   sessions: ApiSessions;
   own: Pick<ApiOwn, 'assertMayEnd' | 'assertRecent'>;
-  assertRecent: ReturnType<typeof createAssertRecent>;
+  assertRecentOn: ReturnType<typeof createAssertRecentOn>;
   profile: ReturnType<typeof createApiProfiles>;
   factors: ApiFactors;
   email: ReturnType<typeof createApiEmail>;
@@ -48,7 +48,7 @@ export function createApiLogins({ db, sealing, passwords, logins, provider, now 
     challenges: createApiChallenges({ db, logins, clients, signIn }),
     sessions: createApiSessions({ db, now }),
     own,
-    assertRecent: createAssertRecent({ now }),
+    assertRecentOn: createAssertRecentOn({ now }),
     profile: createApiProfiles({ db }),
     factors: createApiFactors({ db, own, logins, now }),
     email: createApiEmail({ own, logins }),

@@ -57,11 +57,12 @@ where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.r
 
 /** Checks what a signed-in person has to have proved to change how they sign in. */
 export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins: Pick<Logins, 'ownProof'> }) {
+  /** @throws DomainError auth.invalid_credentials if the session has ended since its token was checked */
   async function standingOf(subject: SignedInPerson): Promise<ApiStanding> {
     const { accountId, environmentId, identityId, sessionId, applicationId } = subject;
     const values = [accountId, environmentId, identityId, sessionId, applicationId];
     const [found] = await db.statement<ApiStanding>(standingStatement, values);
-    if (!found) throw new DomainError('auth.invalid_credentials'); // ended since its token was checked
+    if (!found) throw new DomainError('auth.invalid_credentials');
     return found;
   }
 
@@ -108,6 +109,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
     /**
      * Checks that a person may end another of their sessions: with a sign-in of the last ten minutes, if the
      * Environment requires that.
+     * @throws DomainError auth.reauthentication_required
      */
     async assertMayEnd(subject: OwnProofOf, sessionId: string): Promise<void> {
       if (sessionId === subject.sessionId) return; // that is signing out
@@ -122,6 +124,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
     /**
      * Asks for aal2, however long ago, if the person has a factor for it; for changes that are proved by the password
      * as well.
+     * @throws DomainError auth.reauthentication_required
      */
     async assertStrong(subject: OwnProofOf): Promise<ApiStanding> {
       const standing = await standingOf(subject);
@@ -134,7 +137,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
 export type ApiOwn = ReturnType<typeof createApiOwn>;
 
 /** `assertRecent` on a given connection, such as a transaction of the Account that the answer has to hold in. */
-export const createAssertRecent =
+export const createAssertRecentOn =
   ({ now }: { now: Clock }) =>
   (subject: OwnProofOf, db: Pick<Db, 'statement'>): Promise<ApiStanding> =>
     createApiOwn({ db, logins: { ownProof: createOwnProof({ db, now }) } }).assertRecent(subject);

@@ -48,11 +48,16 @@ export interface TriedCode {
   code: string;
 }
 
-/** The person that it was mailed to. */
+/** A code that was typed correctly, with the person or the address that it was mailed to. */
 export interface RightCode {
   id: string;
   identityId: string | null;
   email: string | null;
+}
+
+/** The same, for one that was just spent. */
+export interface SpentCode extends RightCode {
+  consumedAt: Date;
 }
 
 /** A code that is not accepted. `void` is no wrong guess, since no valid code is left to be guessed. */
@@ -63,11 +68,6 @@ export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: 
   const { secret, keyId: usedKey } = sealing.derive('emailed-code', id, keyId);
   // 48 bits are reduced to a million values: no digit is likelier than another by more than one in 10^8.
   return { digits: String(secret.readUIntBE(0, 6) % 1_000_000).padStart(6, '0'), keyId: usedKey };
-}
-
-/** A code that was just spent, with its owner and the time. */
-export interface SpentCode extends RightCode {
-  consumedAt: Date;
 }
 
 const isTyped = (code: string, digits: string) => equalInConstantTime(typedDigits(code), digits);

@@ -3,9 +3,8 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { domainOfAddress } from '../sso-connections/covering.js';
 
-type Asked = Pick<Db, 'statement'>;
-
-interface Standing {
+/** Who decides about a person's address. */
+interface Control {
   /** Whether the Environment, or a production one that the person is in, does not allow the change. */
   isOff: boolean;
   /** Whether somebody else decides which address the person has. */
@@ -16,7 +15,7 @@ interface Standing {
 
 // A person has one address in the Account. A test Environment decides nothing about people in production, so that only
 // its own people need its permission. Whoever has verified a domain provisions its people, or signs them in.
-const standingStatement = {
+const controlStatement = {
   name: 'may_change_own_email',
   text: `
 with places as (
@@ -48,34 +47,38 @@ export interface WantedAddress {
   to: string | null;
 }
 
-/** Determines whether people may change their own address here. A transaction has to be of the Account. */
-async function standingOf(
-  on: Asked,
+/** Reads who decides about a person's address. @param on if it is a transaction, one of the Account */
+async function controlOf(
+  on: Pick<Db, 'statement'>,
   { accountId, environmentId }: EnvironmentScope,
   { identityId, from, to }: WantedAddress,
-): Promise<Standing> {
+): Promise<Control> {
   const domains = [domainOfAddress(from), to === null ? null : domainOfAddress(to)];
-  const [found] = await on.statement<Standing>(standingStatement, [accountId, identityId, environmentId, ...domains]);
-  return found as Standing;
+  const [found] = await on.statement<Control>(controlStatement, [accountId, identityId, environmentId, ...domains]);
+  return found as Control;
 }
 
 /** Whether a person may change their own address at all. */
 export async function mayChangeEmail(
-  on: Asked,
+  on: Pick<Db, 'statement'>,
   scope: EnvironmentScope,
   whom: Omit<WantedAddress, 'to'>,
 ): Promise<boolean> {
-  const { isOff, isManaged } = await standingOf(on, scope, { ...whom, to: null });
+  const { isOff, isManaged } = await controlOf(on, scope, { ...whom, to: null });
   return !isOff && !isManaged;
 }
 
 /**
- * Checks that a person may change their own address. `to` is their domain's business only: the answer is the same
+ * Checks that a person may change their own address. Of the new one, only its domain matters: the answer is the same
  * whether or not somebody has the address.
  * @throws DomainError route.not_found where it is switched off; email_change.managed, email_change.domain_managed
  */
-export async function assertMayChangeEmail(on: Asked, scope: EnvironmentScope, wanted: WantedAddress): Promise<void> {
-  const { isOff, isManaged, isOfManagedDomain } = await standingOf(on, scope, wanted);
+export async function assertMayChangeEmail(
+  on: Pick<Db, 'statement'>,
+  scope: EnvironmentScope,
+  wanted: WantedAddress,
+): Promise<void> {
+  const { isOff, isManaged, isOfManagedDomain } = await controlOf(on, scope, wanted);
   if (isOff) throw new DomainError('route.not_found');
   if (isManaged) throw new DomainError('email_change.managed');
   if (isOfManagedDomain) throw new DomainError('email_change.domain_managed');

@@ -28,7 +28,7 @@ import { assertMayChangeEmail, mayChangeEmail } from './own-email-rules.js';
 export interface OwnEmail {
   /** Whether the person may change their address here at all. */
   isAllowed(scope: EnvironmentScope, whom: { identityId: string; email: string }): Promise<boolean>;
-  /** @throws DomainError as `isAllowed`: route.not_found, email_change.managed */
+  /** @throws DomainError route.not_found where it is switched off, email_change.managed */
   assertAllowed(scope: EnvironmentScope, whom: { identityId: string; email: string }): Promise<void>;
   /**
    * Mails a code to the new address, and tells the present one. Answer and work are the same for an address that

@@ -38,6 +38,12 @@ select i.password_changed_at as "changedAt",
   (select m.id from environment_memberships m where m.environment_id = $3 and m.identity_id = i.id) as "membershipId"
 from identities i where i.account_id = $1 and i.id = $2`;
 
+/** The current password of somebody who has one. */
+interface StoredPassword {
+  hash: string;
+  changedAt: Date | null;
+}
+
 interface Held {
   changedAt: Date | null;
   membershipId: string | null;
@@ -66,7 +72,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   /**
    * Checks the current password: `current` to continue, or `changed` if the same form has changed it already.
    */
-  async function prove(scope: EnvironmentScope, { hash, changedAt }: Proven, change: OwnPasswordChange) {
+  async function prove(scope: EnvironmentScope, { hash, changedAt }: StoredPassword, change: OwnPasswordChange) {
     const { identityId, currentPassword, newPassword } = change;
     await guesses.begin(identityId);
     const proved = await guesses.look(identityId, async () => {
@@ -123,11 +129,6 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     if ((await attempt(scope, change)) || (await attempt(scope, change))) return;
     throw new DomainError('password.wrong');
   };
-}
-
-interface Proven {
-  hash: string;
-  changedAt: Date | null;
 }
 
 export type OwnPassword = ReturnType<typeof createOwnPassword>;
