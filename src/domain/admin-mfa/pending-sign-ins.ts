@@ -58,7 +58,8 @@ const findStatement = {
   text: `
 select id, user_id as "userId", method, amr, authenticated_at as "authenticatedAt", auth_time as "authTime",
   password_changed_at as "passwordChangedAt", application_id as "applicationId",
-  (select json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', p.sso_session_id) from sso_connections c where c.id = p.sso_connection_id) as provider
+  (select json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', p.sso_session_id)
+    from sso_connections c where c.id = p.sso_connection_id) as provider
 from pending_user_sign_ins p where token_hash = $1 and expires_at > $2 and completed_at is null`,
 };
 const setStatement = {

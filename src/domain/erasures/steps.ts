@@ -99,7 +99,8 @@ export async function removeIdentity(
 export async function restOf(tx: EntityManager, identityId: string): Promise<ErasureRest> {
   const [rest] = await tx.query<ErasureRest[]>(
     `select (select count(*)::int from sessions where identity_id = $1) as sessions,
-       (select coalesce(array_agg(environment_id order by environment_id), '{}') from environment_memberships where identity_id = $1) as environment_ids,
+       (select coalesce(array_agg(environment_id order by environment_id), '{}') from environment_memberships
+        where identity_id = $1) as environment_ids,
        exists (select from identities where id = $1) as identity`,
     [identityId],
   );

@@ -46,7 +46,8 @@ const application = `coalesce(e.application_id, (select application_id from envi
 // reader finds the webhooks (docs/decisions/0028). The sorting makes it one look into the primary key, whatever the
 // planner believes of the table: it expects the first row of a large scope to be near, and would read all others first.
 const written = `case when e.is_domain_event and e.customer_visible and (
-    select true from webhook_routes where scope_id = any (array[e.environment_id, e.account_id]) and event_type = any (array[e.action, '*'])
+    select true from webhook_routes
+    where scope_id = any (array[e.environment_id, e.account_id]) and event_type = any (array[e.action, '*'])
     order by scope_id, event_type, webhook_id limit 1)
   then gatehouse_queue_webhooks(e.id) else clock_timestamp() end`;
 
@@ -58,9 +59,11 @@ export const eventInsert = (
   row: string,
   { resourceId = 'e.resource_id', actorId = 'e.actor_id', metadata = 'e.metadata', from = '' }: FromStatement = {},
 ): string => `
-insert into events (id, transaction_id, written_in, account_id, application_id, environment_id, actor_type, actor_id, actor_label, action,
-  resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at, traceparent)
-select e.id, gatehouse_event_place(), pg_current_xact_id()::text::bigint, e.account_id, ${application}, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
+insert into events (id, transaction_id, written_in, account_id, application_id, environment_id, actor_type, actor_id, actor_label,
+  action, resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event,
+  customer_visible, identity_visible, created_at, traceparent)
+select e.id, gatehouse_event_place(), pg_current_xact_id()::text::bigint, e.account_id, ${application}, e.environment_id, e.actor_type,
+  ${actorId}, e.actor_label,
   e.action, e.resource_type, ${resourceId}, e.resource_label, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, ${announced},
   e.customer_visible, e.identity_visible, ${written}, e.traceparent
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;

@@ -40,7 +40,8 @@ export interface ApiStanding {
 const standingStatement = {
   name: 'standing_of_api_session',
   text: `
-select s.amr, s.acr, s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt", s.sso_connection_id as "ssoConnectionId", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword",
+select s.amr, s.acr, s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt",
+  s.sso_connection_id as "ssoConnectionId", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword",
   e.password_login_enabled as "takesPasswords", i.email::text, i.email_verified_at is not null as "isVerified",
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
   e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",

@@ -106,7 +106,9 @@ const findStatement = {
   text: `
 select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p.oauth_client_id as "oauthClientId",
   p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt", p.auth_time as "authTime",
-  p.acr, p.second_factor_at as "secondFactorAt", p.own_factor_at as "ownFactorAt", p.sso_connection_id as "ssoConnectionId", p.sso_session_id as "ssoSessionId", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters, p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
+  p.acr, p.second_factor_at as "secondFactorAt", p.own_factor_at as "ownFactorAt", p.sso_connection_id as "ssoConnectionId",
+  p.sso_session_id as "ssoSessionId", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters,
+  p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
   e.application_id as "applicationId", i.email::text, i.email_verified_at is not null as "isVerified"
 from pending_sign_ins p
   cross join lateral (select is_active from environment_memberships
@@ -141,6 +143,25 @@ const prolongStatement = {
 update pending_sign_ins set expires_at = greatest(expires_at, $2)
 where id = $1 and completed_at is null and created_at > $3
 returning expires_at as "expiresAt"`,
+};
+
+const setChallengeStatement = {
+  name: 'set_webauthn_challenge',
+  text: 'update pending_sign_ins set webauthn_challenge = $2 where id = $1 and completed_at is null',
+};
+const takeChallengeStatement = {
+  name: 'take_webauthn_challenge',
+  text: `
+with open as (select id, webauthn_challenge from pending_sign_ins where id = $1 and webauthn_challenge is not null for update)
+update pending_sign_ins p set webauthn_challenge = null from open where p.id = open.id
+returning open.webauthn_challenge as challenge`,
+};
+
+const completeStatement = {
+  name: 'complete_pending_sign_in',
+  text: `
+update pending_sign_ins set completed_at = $2 where id = $1 and completed_at is null and expires_at > $2
+returning id`,
 };
 
 /** Sign-ins between their first and their second factor. A caller can only change the one that their token names. */
@@ -213,27 +234,12 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
 
     /** Stores the WebAuthn challenge that was sent, in place of an earlier one. */
     async setWebauthnChallenge(id: string, challenge: string): Promise<void> {
-      await db.statement(
-        {
-          name: 'set_webauthn_challenge',
-          text: 'update pending_sign_ins set webauthn_challenge = $2 where id = $1 and completed_at is null',
-        },
-        [id, challenge],
-      );
+      await db.statement(setChallengeStatement, [id, challenge]);
     },
 
     /** Removes and returns the WebAuthn challenge, so that only one answer to it is accepted. Null if it is gone. */
     async takeWebauthnChallenge(id: string, on: Pick<Db, 'statement'> = db): Promise<string | null> {
-      const [taken] = await on.statement<{ challenge: string }>(
-        {
-          name: 'take_webauthn_challenge',
-          text: `
-with open as (select id, webauthn_challenge from pending_sign_ins where id = $1 and webauthn_challenge is not null for update)
-update pending_sign_ins p set webauthn_challenge = null from open where p.id = open.id
-returning open.webauthn_challenge as challenge`,
-        },
-        [id],
-      );
+      const [taken] = await on.statement<{ challenge: string }>(takeChallengeStatement, [id]);
       return taken?.challenge ?? null;
     },
 
@@ -248,15 +254,7 @@ returning open.webauthn_challenge as challenge`,
 
     /** Completes it, once; false if it was completed or had ended before. */
     async complete(id: string, on: Pick<Db, 'statement'> = db): Promise<boolean> {
-      const ended = await on.statement(
-        {
-          name: 'complete_pending_sign_in',
-          text: `update pending_sign_ins set completed_at = $2 where id = $1 and completed_at is null and expires_at > $2
-returning id`,
-        },
-        [id, now()],
-      );
-      return ended.length > 0;
+      return (await on.statement(completeStatement, [id, now()])).length > 0;
     },
   };
 }

@@ -85,7 +85,8 @@ const findStatement = {
   text: `
 select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt",
   s.auth_time as "authTime", s.amr, s.acr,
-  s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId",
+  s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt", s.sso_connection_id as "ssoConnectionId",
+  s.sso_session_id as "ssoSessionId",
   ${lastUse('s')} as "usedAt"
 from sessions s
   cross join lateral (select is_active from environment_memberships

@@ -56,7 +56,8 @@ listed as (
 select d.status, d.next_attempt_at as "nextAttemptAt", d.attempt_count as "attemptCount", d.webhook_id as "webhookId", d.body,
   ${stopOf('reason', 'd')} as stopped,
   d.event_type = '${logoutEventType}' as "isLogout", c.client_id as "clientId", c.backchannel_logout_session_required as "needsSession",
-  coalesce(w.is_active, c.client_id is not null or null) as "isActive", coalesce(w.url, c.backchannel_logout_uri) as url, w.secret, w.previous_secret as "previousSecret",
+  coalesce(w.is_active, c.client_id is not null or null) as "isActive", coalesce(w.url, c.backchannel_logout_uri) as url,
+  w.secret, w.previous_secret as "previousSecret",
   w.previous_secret_until as "previousSecretUntil", (select attempt_count from begun) as number
 from webhook_deliveries d left join webhooks w on w.id = d.webhook_id
   left join lateral (${receivingClient('c.client_id, c.backchannel_logout_uri, c.backchannel_logout_session_required')}) c on true

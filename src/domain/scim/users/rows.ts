@@ -74,7 +74,8 @@ export async function readUsers(tx: EntityManager, directory: Directory, ids: re
   const among = values.put(ids);
   return tx.query<UserRow[]>(
     `select i.id, i.email::text as email, i.email_verified_at as "emailVerifiedAt", i.password_hash is not null as "hasPassword",
-       i.first_name as "firstName", i.last_name as "lastName", m.is_active as "isLetIn", m.kept_out_by as "keptOutBy", ${memberOf(directory)} as "isMember",
+       i.first_name as "firstName", i.last_name as "lastName", m.is_active as "isLetIn", m.kept_out_by as "keptOutBy",
+       ${memberOf(directory)} as "isMember",
        ${expressions(directory).active} as "isActive", m.created_at as "createdAt", ${lastModified} as "updatedAt",
        s.user_name as "userName", s.external_id as "externalId", s.attributes,
        coalesce(s.is_suspended, false) as "isSuspended", coalesce(s.made_membership, false) as "madeMembership"
