@@ -103,7 +103,10 @@ const ofMoved = `greatest(case when not $20 then expires_at end, (select max(exp
  * stronger ($20), none begins in its place: it may have been ended while its person looked for their phone. If no
  * session begins or continues, nothing of the browser is changed.
  */
-const signInText = (comesWith: ComesWith) => `
+const signInText = (comesWith: ComesWith) => {
+  const ifProvider = (sql: string) => (comesWith.provider ? sql : '');
+  const ifCookie = (sql: string) => (comesWith.cookie ? sql : '');
+  return `
 with person as materialized (
   select case
       when $15::boolean then date_trunc('milliseconds', password_changed_at) is not distinct from $16::timestamptz
@@ -111,27 +114,33 @@ with person as materialized (
     end as unchanged
   from identities where id = $5 and (account_id = $3) is true for share
 ),
-${comesWith.provider ? providerLook(comesWith) : ''}life as materialized (
-  select least(${endedByPolicy('$8::timestamptz', '$13::timestamptz', '$4::uuid', '$5::uuid')}${comesWith.provider ? `, ${endOfProvider}` : ''}) as expires_at
+${ifProvider(providerLook(comesWith))}life as materialized (
+  select least(${endedByPolicy('$8::timestamptz', '$13::timestamptz', '$4::uuid', '$5::uuid')}
+    ${ifProvider(`, ${endOfProvider}`)}) as expires_at
 ),
-${comesWith.cookie ? move(comesWith) : ''}created as (
+${ifCookie(move(comesWith))}created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time, own_factor_at, not_on_or_after)
-  select $11::uuid, $3::uuid, $4::uuid, $5::uuid, $1::bytea, $13::timestamptz, $14::timestamptz, $6::text[], $7::text, $9::text, $10::text,
-    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz, $22::timestamptz, ${comesWith.provider ? endOfProvider : 'null'}
-  where not $20::boolean and (select unchanged from person)${comesWith.cookie ? ' and not exists (select from kept)' : ''}${comesWith.provider ? ' and exists (select from trusted)' : ''}
+    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time, own_factor_at,
+    not_on_or_after)
+  select $11::uuid, $3::uuid, $4::uuid, $5::uuid, $1::bytea, $13::timestamptz, $14::timestamptz, $6::text[], $7::text,
+    $9::text, $10::text, $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz, $22::timestamptz,
+    ${comesWith.provider ? endOfProvider : 'null'}
+  where not $20::boolean and (select unchanged from person)
+    ${ifCookie('and not exists (select from kept)')}
+    ${ifProvider('and exists (select from trusted)')}
   returning id
 ),
 going_on as (
-  ${comesWith.cookie ? 'select id from kept union all ' : ''}select id from created
+  ${ifCookie('select id from kept union all')} select id from created
 ),
 issued as (${codeInsert('$19', { sessionId: 'going_on.id', from: ' cross join going_on' })}),
 signed_in as (${eventInsert('$12', {
-  metadata: `e.metadata || jsonb_build_object('session_id', going_on.id)`,
-  from: ' cross join going_on',
-})})
+    metadata: `e.metadata || jsonb_build_object('session_id', going_on.id)`,
+    from: ' cross join going_on',
+  })})
 select id, ${comesWith.cookie ? ofMoved : 'expires_at as "expiresAt", 0 as replaced'}
 from going_on cross join life`;
+};
 
 const statements = [
   { provider: false, cookie: false, name: 'sign_in' },
