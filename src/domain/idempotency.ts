@@ -1,6 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { minutes, seconds } from '../platform/clock.js';
 import { currentContext } from '../platform/context.js';
+import { equalInConstantTime } from '../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import type { Db } from '../platform/database/db.js';
 import { DomainError } from './errors.js';
@@ -72,15 +73,21 @@ const doneBy = (actorType: string, actorId: string) =>
 // over the key of a request that another api is still working on.
 const claimStatement = {
   name: 'claim_idempotent_request',
-  text: `with now as materialized (select date_trunc('milliseconds', clock_timestamp()) as at),
+  text: `
+with now as materialized (select date_trunc('milliseconds', clock_timestamp()) as at),
 claimed as (
-  insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id, canonical_hash)
-  select $1, $2, $3, at + $4 * interval '1 ms', at + interval '24 hours', jsonb_build_object('${requestId}', $5::text), $9, $10 from now
+  insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id,
+    canonical_hash)
+  select $1, $2, $3, at + $4 * interval '1 ms', at + interval '24 hours', jsonb_build_object('${requestId}', $5::text), $9, $10
+  from now
   on conflict (credential, key) do update
-    set request_hash = excluded.request_hash, canonical_hash = excluded.canonical_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
-        status_code = null, headers = excluded.headers, body_sealed = null, request_key_id = excluded.request_key_id
-    where kept.expires_at <= (select at from now) or (kept.status_code is null and kept.locked_until <= (select at from now) and ($6::boolean or not exists (
-      select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$7', '$8')})))
+    set request_hash = excluded.request_hash, canonical_hash = excluded.canonical_hash, request_key_id = excluded.request_key_id,
+      locked_until = excluded.locked_until, expires_at = excluded.expires_at, headers = excluded.headers,
+      status_code = null, body_sealed = null
+    where kept.expires_at <= (select at from now)
+      or (kept.status_code is null and kept.locked_until <= (select at from now)
+        and ($6::boolean or not exists (
+          select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$7', '$8')})))
   returning locked_until
 )
 select at, (select locked_until from claimed) as "lockedUntil" from now`,
@@ -123,7 +130,7 @@ interface Row {
 const sealedCookies = 'sealed-cookies';
 
 /** Returns the sender of the request; a retry has the same one, since keys are stored by credential. */
-function callerOf(): [string, string | null] {
+function currentActor(): [string, string | null] {
   const { actor } = currentContext();
   return [actor.type, actor.id];
 }
@@ -152,12 +159,12 @@ export function createIdempotentRequests({
 
   /** Uses the master key of the first request: a retry is recognised even if another key has become the first. */
   function isOf(request: SentRequest, { request_hash, canonical_hash, request_key_id: keyId }: Row): boolean {
-    const isSame = (own: Buffer, kept: Buffer) => own.length === kept.length && timingSafeEqual(own, kept);
     // A row of an earlier release, which used no key.
-    if (keyId === null) return isSame(createHash('sha256').update(request.textAsSent).digest(), request_hash);
+    if (keyId === null)
+      return equalInConstantTime(createHash('sha256').update(request.textAsSent).digest(), request_hash);
     return (
-      isSame(hash(request, request.textAsSent, keyId).secret, request_hash) ||
-      (canonical_hash !== null && isSame(canonicalHash(request, request_hash, keyId), canonical_hash))
+      equalInConstantTime(hash(request, request.textAsSent, keyId).secret, request_hash) ||
+      (canonical_hash !== null && equalInConstantTime(canonicalHash(request, request_hash, keyId), canonical_hash))
     );
   }
 
@@ -176,7 +183,7 @@ export function createIdempotentRequests({
   async function answerLost({ headers }: Row): Promise<DomainError> {
     const done = await db.statement<{ action: string; resourceType: string; resourceId: string | null }>(
       doneStatement,
-      [headers?.[requestId] ?? null, ...callerOf()],
+      [headers?.[requestId] ?? null, ...currentActor()],
     );
     const details = done.map(({ action, resourceType, resourceId }) => ({
       field: resourceType,
@@ -190,22 +197,22 @@ export function createIdempotentRequests({
     async claim({ isRepeatable, ...request }) {
       const { credential, key } = request;
       const hashed = hash(request, request.textAsSent);
-      const [claim] = await db.statement<{ at: Date; lockedUntil: Date | null }>(claimStatement, [
+      const [claimed] = await db.statement<{ at: Date; lockedUntil: Date | null }>(claimStatement, [
         credential,
         key,
         hashed.secret,
         lockMs,
         currentContext().correlationId,
         isRepeatable,
-        ...callerOf(),
+        ...currentActor(),
         hashed.keyId,
         canonicalHash(request, hashed.secret, hashed.keyId),
       ]);
-      const { at, lockedUntil } = claim!; // one row, always
+      const { at, lockedUntil } = claimed!; // one row, always
       if (lockedUntil) return { earlier: null, lockedUntil };
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
-      if (row && !isOf(request, row)) throw new DomainError('idempotency.key_reused');
       if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
+      if (!isOf(request, row)) throw new DomainError('idempotency.key_reused');
       if (row.status_code === null && row.locked_until <= at) throw await answerLost(row);
       return { earlier: open({ credential, key }, row) };
     },
