@@ -3,8 +3,8 @@ import { workflowIdOf } from '../../platform/process-kinds.js';
 import { tenantOf } from '../../platform/scope.js';
 import { webhookDeliveryInput } from '../delivery-input.js';
 import { assertReceivesLogouts } from '../logout-tokens/receiving.js';
+import { attemptNow, cancelPending } from '../webhooks/delivery-status.js';
 import { activeWebhook } from '../webhooks/find.js';
-import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
 import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
 

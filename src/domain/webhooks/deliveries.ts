@@ -10,11 +10,11 @@ import type { OutboundPost } from '../../platform/outbound/post.js';
 import { logoutMessage, type SignLogoutToken } from '../logout-tokens/message.js';
 import { type Admission, createAdmission } from './admission.js';
 import { type AttemptResult, type BegunAttempt, beginAttempt } from './attempt-rows.js';
+import { type CancelReason, cancelPending } from './delivery-status.js';
 import type { RetrySchedule } from './retries.js';
 import { webhookSecretContext } from './secrets.js';
-import { type Ended, settleAttempt } from './settle.js';
+import { type DeliveryProgress, settleAttempt } from './settle.js';
 import { signatureHeaders } from './signature.js';
-import { type CancelReason, cancelPending } from './standing.js';
 
 export interface WebhookDeliveriesDeps {
   db: Db;
@@ -68,19 +68,17 @@ export function createWebhookDeliveries({
         const startedAt = now();
         const begun = await beginAttempt(db, id, startedAt);
         if (!begun) return gone;
-        if (begun.number === null)
-          return begun.status === 'pending' && !(begun.isActive && begun.stopped === null)
-            ? unwanted(id, begun)
-            : look(begun);
+        if (begun.number === null) return isUnwanted(begun) ? cancelUnwanted(id, begun) : look(begun);
         answered = false;
         const result = await call(id, begun, startedAt);
         answered = result.statusCode !== null;
         const { webhookId: ofWebhook, isLogout, url, number, nextAttemptAt: dueAt } = begun;
         (isLogout ? logoutAttempts : webhookAttempts).inc({ outcome: outcomeOf(result) });
         const attempt = { id, webhookId: ofWebhook, isLogout, url, number, result, dueAt, schedule, now: now() };
-        const ended = await settleAttempt(db, attempt);
-        if (ended.status !== 'pending') (isLogout ? logoutTokens : webhookDeliveries).inc({ status: ended.status });
-        return look(ended);
+        const delivery = await settleAttempt(db, attempt);
+        if (delivery.status !== 'pending')
+          (isLogout ? logoutTokens : webhookDeliveries).inc({ status: delivery.status });
+        return look(delivery);
       } finally {
         entry.leave(answered);
       }
@@ -136,7 +134,7 @@ export function createWebhookDeliveries({
   }
 
   /** Cancels a delivery that its receiver does not want any more: it was switched off or deleted after the fan-out. */
-  function unwanted(id: string, { isLogout, isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
+  function cancelUnwanted(id: string, { isLogout, isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
     if (isLogout) return cancel(id, 'client_without_logout_uri');
     return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : 'webhook_disabled'));
   }
@@ -150,6 +148,10 @@ export function createWebhookDeliveries({
   }
 }
 
+/** Whether a delivery waits that its receiver does not want any more. */
+const isUnwanted = ({ status, isActive, stopped }: BegunAttempt): boolean =>
+  status === 'pending' && !(isActive && stopped === null);
+
 /** Returns the class of the status, such as `2xx`, or why there was no answer. */
 const outcomeOf = ({ statusCode, error }: AttemptResult): string =>
   statusCode === null ? (error ?? 'internal') : `${Math.floor(statusCode / 100)}xx`;
@@ -157,7 +159,7 @@ const outcomeOf = ({ statusCode, error }: AttemptResult): string =>
 /** The state of a delivery that was deleted with its Environment or Account. */
 const gone: DeliveryLook = { status: 'cancelled', wakeAt: null, attempts: 0 };
 
-const look = ({ status, nextAttemptAt, attemptCount }: Ended): DeliveryLook => ({
+const look = ({ status, nextAttemptAt, attemptCount }: DeliveryProgress): DeliveryLook => ({
   status,
   wakeAt: status === 'pending' ? (nextAttemptAt ?? new Date(0)).toISOString() : null,
   attempts: attemptCount,

@@ -16,8 +16,8 @@ import { startLater } from '../outbox.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
+import { attemptNow } from './delivery-status.js';
 import { activeWebhook, findWebhook, holdPlace, ownOf, type WebhookScope } from './find.js';
-import { attemptNow } from './standing.js';
 import { asItStands } from './stops.js';
 
 /** A delivery with its attempts and with the columns that lists leave out. */

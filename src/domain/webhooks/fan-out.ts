@@ -3,7 +3,7 @@ import { webhookDeliveryInputSql } from '../delivery-input.js';
 import { logoutsInsert } from '../logout-tokens/queue.js';
 import { sessionEndings } from '../logout-tokens/routes.js';
 import { outboxChannel } from '../outbox.js';
-import { accountOnlyEventTypes } from './types.js';
+import { accountOnlyEventTypes } from './event-types.js';
 
 /** The channel that notifies workers when an event enters an empty queue. */
 export const webhooksChannel = 'gatehouse_webhooks';

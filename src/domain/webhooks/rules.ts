@@ -1,8 +1,8 @@
 import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { invalidField } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
+import { accountEventTypes, environmentEventTypes } from './event-types.js';
 import type { WebhookScope } from './find.js';
-import { accountEventTypes, environmentEventTypes } from './types.js';
 
 /** Returns the event types that a subscription of this scope can name. */
 export const eventTypesOf = ({ environmentId }: WebhookScope): readonly EventAction[] =>

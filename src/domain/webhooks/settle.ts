@@ -29,7 +29,8 @@ export interface MadeAttempt {
   now: Date;
 }
 
-export type Ended = Pick<WebhookDelivery, 'status' | 'nextAttemptAt' | 'attemptCount'>;
+/** What an attempt has made of its delivery. */
+export type DeliveryProgress = Pick<WebhookDelivery, 'status' | 'nextAttemptAt' | 'attemptCount'>;
 
 /** A subscription is switched off after failing for this long (contract §7). */
 const givenUpAfterMs = days(5);
@@ -38,7 +39,7 @@ const givenUpAfterMs = days(5);
  * Stores the result of an attempt, and updates the delivery and its subscription accordingly. Locks the subscription
  * before the delivery, as switching it off does: otherwise two transactions could deadlock.
  */
-export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt): Promise<Ended> =>
+export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt): Promise<DeliveryProgress> =>
   db.transaction('system', async (tx) => {
     const { id, number, result } = attempt;
     const isSuccess = result.statusCode !== null && result.statusCode >= 200 && result.statusCode < 300;
