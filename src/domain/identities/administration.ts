@@ -26,8 +26,8 @@ import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { assertMember, findMember, hashAcceptable, holdIdentity, lockMember } from './find.js';
-import { askedNode, type Location, locationsOf } from './held.js';
 import { asTaken } from './identities.js';
+import { type Location, locationsOf, resolveNode } from './permission-locations.js';
 import { removeMember } from './remove.js';
 import { type IdentitiesSummary, identitiesSummary } from './summaries.js';
 
@@ -185,9 +185,12 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       const lockedUntil = state.lockedUntil ?? (await attempts.closedUntil({ accountId: scope.accountId, email }));
       return { ...state, lockedUntil };
     },
-    /** The permissions at a node. @throws DomainError nodes.node_not_found */
-    askedNode: (scope: EnvironmentScope, id: string, nodeId: string | null): Promise<string> =>
-      askedNode(db, scope, id, nodeId),
+    /**
+     * Returns the id of the node at which a member's permissions are asked for; null is the root.
+     * @throws DomainError nodes.node_not_found
+     */
+    resolveNode: (scope: EnvironmentScope, id: string, nodeId: string | null): Promise<string> =>
+      resolveNode(db, scope, id, nodeId),
     /** The topmost nodes at which a permission is held. @throws DomainError permission.not_found */
     locations: (scope: EnvironmentScope, id: string, permission: string): Promise<Location[]> =>
       db.transaction(scope, (tx) => locationsOf(tx, scope, id, permission, now())),

@@ -22,7 +22,7 @@ export const getEffectivePermissions = operation({
     ...errors('identity.not_found', 'nodes.node_not_found'),
   },
   async handle({ services, scope, params, query }) {
-    const nodeId = await services.identityAdministration.askedNode(scope, params.id, query.node_id ?? null);
+    const nodeId = await services.identityAdministration.resolveNode(scope, params.id, query.node_id ?? null);
     const everything = { after: null, limit: 100_000 };
     const { ids } = await services.accessSearch.actions(
       scope.environmentId,

@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import { isActive } from '../hierarchy/active.js';
 import { findMember } from './find.js';
 
-const askedNodeStatement: Statement = {
+const resolveNodeStatement: Statement = {
   name: 'asked_node_of_member',
   text: `
 select exists (
@@ -17,15 +17,22 @@ select exists (
     else (select id from nodes where id = $4 and (environment_id = $2) is true) end as "nodeId"`,
 };
 
-/** The permissions at a node, where null is the root. @throws DomainError identity.not_found, nodes.node_not_found */
-export async function askedNode(
+/**
+ * Returns the id of the node at which a member's permissions are asked for; null is the root.
+ * @throws DomainError identity.not_found, nodes.node_not_found, environment.not_found while it is being deleted
+ */
+export async function resolveNode(
   db: Pick<Db, 'statementIn'>,
   scope: EnvironmentScope,
   identityId: string,
   nodeId: string | null,
 ): Promise<string> {
   const values = [scope.accountId, scope.environmentId, identityId, nodeId];
-  const [found] = await db.statementIn<{ isMember: boolean; nodeId: string | null }>(scope, askedNodeStatement, values);
+  const [found] = await db.statementIn<{ isMember: boolean; nodeId: string | null }>(
+    scope,
+    resolveNodeStatement,
+    values,
+  );
   if (!found?.isMember) throw new DomainError('identity.not_found');
   // Every Environment has a root, until it is being deleted.
   if (found.nodeId === null) throw new DomainError(nodeId === null ? 'environment.not_found' : 'nodes.node_not_found');
