@@ -7,7 +7,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import { lockMember } from './find.js';
-import { shutOut } from './remove.js';
+import { shutOut } from './shut-out.js';
 
 /**
  * Activates or deactivates a member; deactivating ends at once everything that they are signed in with. In this

@@ -4,10 +4,12 @@ import { Identity } from '../../../entities/identity.js';
 import { type Db, type Statement, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import { environmentRule } from '../passwords/context-rows.js';
-import type { Passwords } from '../passwords/passwords.js';
-import type { IdentityInEnvironment } from './lists.js';
-import type { Profile } from './profile.js';
+
+/** An Identity as a member of one Environment. */
+export interface IdentityInEnvironment {
+  identity: Identity;
+  membership: EnvironmentMembership;
+}
 
 /** @throws DomainError identity.not_found if there is no such member of the Environment */
 export async function findMember(
@@ -50,21 +52,4 @@ export async function lockMember(
 export async function holdIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
   const lock = { mode: 'pessimistic_write' } as const;
   await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
-}
-
-/** The owner of a password: an existing Identity, or names and address of a new one. */
-export type Whose = { id: string } | (Pick<Identity, 'email'> & Partial<Pick<Profile, 'firstName' | 'lastName'>>);
-
-/** @throws DomainError validation.failed, password.breached, password.context_specific */
-export async function hashAcceptable(
-  { db, passwords }: { db: Db; passwords: Pick<Passwords, 'assertAcceptable' | 'hash'> },
-  scope: EnvironmentScope,
-  password: string,
-  whose: Whose,
-): Promise<string> {
-  const known = 'id' in whose ? whose.id : null;
-  const { minLength, context } = await db.transaction(scope, (tx) => environmentRule(tx, scope, known));
-  const own = 'id' in whose ? [] : [whose.email, whose.firstName, whose.lastName];
-  await passwords.assertAcceptable(password, { minLength, context: [...context, ...own], field: 'password' });
-  return passwords.hash(password);
 }

@@ -18,13 +18,9 @@ import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import { setActive } from './activation.js';
 import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
-import { findMember, hashAcceptable } from './find.js';
-import {
-  type IdentitiesWithRolesPage,
-  type IdentityInEnvironment,
-  type ListedWithRoles,
-  listWithRoles,
-} from './lists.js';
+import { findMember, type IdentityInEnvironment } from './find.js';
+import { hashAcceptable } from './hash-password.js';
+import { type IdentitiesWithRolesPage, type ListedWithRoles, listWithRoles } from './lists.js';
 import { assertMetadata } from './metadata.js';
 import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';
@@ -32,7 +28,7 @@ import { addNewcomer } from './newcomers.js';
 import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, type Meant, readMembers } from './read-members.js';
 
-export type { IdentityInEnvironment, ListedWithRoles } from './lists.js';
+export type { ListedWithRoles } from './lists.js';
 export type { ListedMember } from './read-members.js';
 
 /** What else belongs to a new member, in the same transaction: if it is refused, nobody has joined. */

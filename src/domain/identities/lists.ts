@@ -1,6 +1,4 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import type { Identity } from '../../../entities/identity.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assignments/assigned-roles.js';
 import { notEnded } from '../access/decisions/in-force.js';
@@ -8,12 +6,6 @@ import type { Page } from '../lists/paging.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
-
-/** An Identity as a member of one Environment. */
-export interface IdentityInEnvironment {
-  identity: Identity;
-  membership: EnvironmentMembership;
-}
 
 export type IdentitiesWithRolesPage = IdentitiesPage & {
   /** People with this role, now or later; null: people without any. */

@@ -5,7 +5,7 @@ import { DomainError } from '../errors.js';
 import { measureEvent } from '../events/metrics.js';
 import { eventInsert, eventRow } from '../events/record.js';
 import { countStriped } from '../lists/counters.js';
-import type { IdentityInEnvironment } from './lists.js';
+import type { IdentityInEnvironment } from './find.js';
 import { newIdentity } from './new-identity.js';
 import { emptyProfile } from './profile.js';
 

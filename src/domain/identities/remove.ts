@@ -2,7 +2,6 @@ import { type EntityManager, IsNull } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import type { Clock } from '../../platform/clock.js';
-import { currentContext } from '../../platform/context.js';
 import { within } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
@@ -13,32 +12,12 @@ import { keepOrganizations } from '../identity-invites/events.js';
 import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import { addToCounter } from '../lists/counters.js';
 import { endGraces } from '../mfa/grace/end-graces.js';
-import { distrustDevices } from '../mfa/trusted-devices.js';
 import { voidIdentityLinks } from '../one-time/identity-links.js';
 import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
 import { changeGroupsOf } from '../scim-roles/leaving-groups.js';
-import { endSessions } from '../sessions/end-sessions.js';
 import { environmentStands } from '../standing-environment.js';
 import { lockMember } from './find.js';
-
-/**
- * Ends everything that an Identity could still use in an Environment, at once: sessions with all that came from them,
- * unfinished sign-ins, and trusted browsers. In a transaction that has locked the Identity's row.
- */
-export async function shutOut(
-  tx: EntityManager,
-  scope: EnvironmentScope,
-  identityId: string,
-  { reason, at }: { reason: string; at: Date },
-): Promise<void> {
-  await endSessions(tx, scope, identityId, { reason, at, by: currentContext().actor });
-  await distrustDevices(tx, scope, identityId);
-  await tx.query(
-    `update pending_sign_ins set completed_at = $3
-     where environment_id = $1 and identity_id = $2 and completed_at is null`,
-    [scope.environmentId, identityId, at],
-  );
-}
+import { shutOut } from './shut-out.js';
 
 /**
  * Ends the membership in this Environment with everything that belongs to it. Somebody without another membership in
