@@ -1,5 +1,4 @@
-import type { Connection } from '@temporalio/client';
-import { isGrpcServiceError } from '@temporalio/client';
+import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import { searchAttributes } from '../../workflows/search-attributes.js';
 
 /** The types of search attributes (by which Temporal lists workflows), by name. */

@@ -1,5 +1,4 @@
-import type { EntityManager } from 'typeorm';
-import { LessThanOrEqual } from 'typeorm';
+import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';

@@ -1,5 +1,4 @@
-import type { EntityManager } from 'typeorm';
-import { LessThanOrEqual } from 'typeorm';
+import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import { systemActor } from '../../platform/context.js';

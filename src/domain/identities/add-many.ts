@@ -9,8 +9,7 @@ import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
 import { addToCounter } from '../lists/counters.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
-import type { NewIdentity } from './new-identity.js';
-import { newIdentity, newMembership } from './new-identity.js';
+import { type NewIdentity, newIdentity, newMembership } from './new-identity.js';
 
 /** One Identity to add, and the hash of its password. */
 export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null };

@@ -22,11 +22,9 @@ import { findMember, type IdentityInEnvironment } from './find.js';
 import { hashAcceptable } from './hash-password.js';
 import { type IdentitiesWithRolesPage, type ListedWithRoles, listWithRoles } from './lists.js';
 import { assertMetadata } from './metadata.js';
-import type { NewIdentity } from './new-identity.js';
-import { newIdentity, newMembership } from './new-identity.js';
+import { type NewIdentity, newIdentity, newMembership } from './new-identity.js';
 import { addNewcomer } from './newcomers.js';
-import type { IdentitiesPage } from './read-members.js';
-import { type ListedMember, type Meant, readMembers } from './read-members.js';
+import { type IdentitiesPage, type ListedMember, type Meant, readMembers } from './read-members.js';
 
 export type { ListedWithRoles } from './lists.js';
 export type { ListedMember } from './read-members.js';

@@ -4,8 +4,7 @@ import { type AssignedRole, assignedRolesOf } from '../access/assignments/assign
 import { notEnded } from '../access/decisions/in-force.js';
 import type { Page } from '../lists/paging.js';
 import type { Bind } from '../lists/sql-parameters.js';
-import type { IdentitiesPage } from './read-members.js';
-import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
+import { type IdentitiesPage, type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
 
 export type IdentitiesWithRolesPage = IdentitiesPage & {
   /** People with this role, now or later; null: people without any. */

@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { Clock } from '../../platform/clock.js';
-import { hours } from '../../platform/clock.js';
+import { type Clock, hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';

@@ -1,5 +1,4 @@
-import type { WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
-import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
+import { WebhookDelivery, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import { after, type Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';

@@ -3,8 +3,13 @@ import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js'
 import { ErrorDetailView, ErrorEnvelope, httpStatusOf, shownCode } from '../errors.js';
 import { PageRefusal } from '../oauth/documentation/json.js';
 import { Page } from '../oauth/documentation/page.js';
-import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
-import { json } from './document.js';
+import {
+  type DocumentedOperation,
+  type DocumentedResponse,
+  json,
+  type OpenApiDocument,
+  type Schema,
+} from './document.js';
 
 const body = ErrorEnvelope.properties.error;
 

@@ -1,5 +1,11 @@
-import type { DocumentedOperation, DocumentedParameter, DocumentedResponse, Schema } from './document.js';
-import { isReference, json } from './document.js';
+import {
+  type DocumentedOperation,
+  type DocumentedParameter,
+  type DocumentedResponse,
+  isReference,
+  json,
+  type Schema,
+} from './document.js';
 
 const header = (description: string, type: string, example: unknown) => ({ description, schema: { type }, example });
 

@@ -16,8 +16,7 @@ import { containing, type Page, type PageRequest, readPage } from '../../lists/p
 import { writeLogoutRoutes } from '../../logout-tokens/routes.js';
 import { scopes } from '../scopes.js';
 import { isBySecret } from './authentication.js';
-import type { ClientSettings } from './rules.js';
-import { assertClient, assertUsableKeys } from './rules.js';
+import { assertClient, assertUsableKeys, type ClientSettings } from './rules.js';
 
 /** A new client; omitted settings are as for one of the Account's own applications. */
 export type NewClient = Omit<ClientSettings, Omissible> & {
