@@ -11,6 +11,7 @@ import { recordEvent } from '../../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../../lists/paging.js';
 import { notEnded } from '../decisions/in-force.js';
 import { changeHeld } from './changes.js';
+import { categoryOf, isReservedKey } from './permissions.js';
 
 export interface NewPermission {
   key: string;
@@ -81,9 +82,8 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
             createdAt: now(),
           };
           await tx.insert(Permission, permission);
-          // `svc:` begins the keys that the service may add in a later release. A key that exists is refused as taken,
-          // like any other.
-          if (input.key.startsWith('svc:')) throw invalidField('key', 'reserved', 'svc: is reserved for the service');
+          // After the insert: a reserved key that exists is refused as taken, like any other.
+          if (isReservedKey(input.key)) throw invalidField('key', 'reserved', 'svc: is reserved for the service');
           await recordEvent(tx, 'permission.created', {
             ...scope,
             resourceId: permission.id,
@@ -150,9 +150,6 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
 }
 
 export type PermissionCatalog = ReturnType<typeof createPermissionCatalog>;
-
-/** The category where none is given: what comes before the first dot. */
-const categoryOf = (key: string): string => key.slice(0, key.indexOf('.'));
 
 async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Permission> {
   const permission = await tx.findOneBy(Permission, { ...within(scope), id });

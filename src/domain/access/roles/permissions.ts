@@ -40,3 +40,9 @@ export const systemRoles: Record<'administrator' | 'organization_manager' | 'vie
     permissions: permissions.filter((permission) => /\.view(_roles)?$/.test(permission)),
   },
 };
+
+/** Whether a key is reserved for the service, which may add it in a later release: no application can register it. */
+export const isReservedKey = (key: string): boolean => key.startsWith('svc:');
+
+/** Returns the category of a permission for which none is given: its key up to the first dot. */
+export const categoryOf = (key: string): string => key.slice(0, key.indexOf('.'));

@@ -35,9 +35,9 @@ export type RoleChanges = Partial<Omit<NewRole, 'permissionKeys'>>;
  * §5).
  */
 export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evaluation; now: Clock }) {
-  const held = (part: ReachedNodes = null) => ({ at: now(), part });
-  const one = (tx: EntityManager, scope: EnvironmentScope, id: string, part?: ReachedNodes) =>
-    countedRole(tx, scope, id, held(part));
+  const holdersIn = (part: ReachedNodes = null) => ({ at: now(), part });
+  const counted = (tx: EntityManager, scope: EnvironmentScope, id: string, part?: ReachedNodes) =>
+    countedRole(tx, scope, id, holdersIn(part));
 
   async function assertMayGrant(scope: EnvironmentScope, caller: Caller, keys: readonly string[]) {
     const lacking = await lackingAt(evaluation, scope, caller, keys, null);
@@ -56,21 +56,21 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   return {
     /** @param part whose holders are counted; null is everybody */
     list: (scope: EnvironmentScope, page: RolesPage, part: ReachedNodes): Promise<Page<CountedRole>> =>
-      listRoles(db, scope, page, held(part)),
+      listRoles(db, scope, page, holdersIn(part)),
 
     assignable: (scope: EnvironmentScope, part: ReachedNodes): Promise<CountedRole[]> =>
-      db.transaction(scope, (tx) => assignableRoles(tx, scope, held(part))),
+      db.transaction(scope, (tx) => assignableRoles(tx, scope, holdersIn(part))),
 
     /** @throws DomainError role.not_found */
     get: (scope: EnvironmentScope, id: string, part?: ReachedNodes): Promise<CountedRole> =>
-      db.transaction(scope, (tx) => one(tx, scope, id, part)),
+      db.transaction(scope, (tx) => counted(tx, scope, id, part)),
 
     /** @throws DomainError role.name_taken, role.cannot_grant, validation.failed for unknown permissions */
     async create(scope: EnvironmentScope, caller: Caller, { permissionKeys, ...input }: NewRole): Promise<CountedRole> {
       await assertMayGrant(scope, caller, permissionKeys);
-      return named(() =>
+      return refusingTakenName(() =>
         db.transaction(scope, async (tx) => {
-          const held = await permissionsOf(tx, scope, permissionKeys);
+          const held = await lockPermissions(tx, scope, permissionKeys);
           const at = now();
           const role: Role = {
             ...environmentScopeOf(scope),
@@ -102,9 +102,9 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       const seen = await this.permissions(scope, id);
       const isActivated = changes.isActive === true && !seen.role.isActive && seen.role.systemKey === null;
       if (isActivated && seen.role.version === version) await assertMayGrant(scope, caller, keysIn(seen.permissions));
-      return named(() =>
+      return refusingTakenName(() =>
         db.transaction(scope, async (tx) => {
-          const shown = () => one(tx, scope, id);
+          const shown = () => counted(tx, scope, id);
           const mode = changes.name === undefined ? 'for_no_key_update' : 'pessimistic_write'; // a name is a key
           const current = await lockCustom(tx, scope, { id, version, mode }, shown);
           await assertAsSeen(current, seen.role, shown);
@@ -122,9 +122,11 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     /** @throws DomainError role.not_found, role.system, role.in_use, version.conflict */
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
       db.transaction(scope, async (tx) => {
-        const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, () => one(tx, scope, id));
+        const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, () =>
+          counted(tx, scope, id),
+        );
         // A role that people hold is not deleted: its assignments have to be removed first, knowingly.
-        if ((await one(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
+        if ((await counted(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
           throw new DomainError('role.in_use');
         await lockAssignments(tx, { ...within(scope), roleId: id }); // ended ones are deleted with it
         await tx.delete(Role, { ...within(scope), id });
@@ -152,7 +154,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       await assertMayGrant(scope, caller, without(permissionKeys, keysIn(seen.permissions)));
       return db.transaction(scope, async (tx) => {
         const shown = async (role: Role) => ({ role, permissions: await permissionsHeld(tx, scope, id) });
-        const held = await permissionsOf(tx, scope, permissionKeys);
+        const held = await lockPermissions(tx, scope, permissionKeys);
         const current = await lockCustom(tx, scope, { id, version }, shown);
         await assertAsSeen(current, seen.role, shown);
         const [keys, had] = [keysIn(held), keysIn(await permissionsHeld(tx, scope, id))];
@@ -185,7 +187,8 @@ export type Roles = ReturnType<typeof createRoles>;
 const keysIn = (permissions: readonly Permission[]) => permissions.map(({ key }) => key);
 const without = (keys: readonly string[], others: readonly string[]) => keys.filter((key) => !others.includes(key));
 
-async function named<T>(work: () => Promise<T>): Promise<T> {
+/** Does work that gives a role its name. @throws DomainError role.name_taken */
+async function refusingTakenName<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {
     throw violates(error, 'roles_name') ? new DomainError('role.name_taken') : error;
   });
@@ -236,7 +239,7 @@ async function lockCustom(
  * removal of a permission takes its locks.
  * @throws DomainError validation.failed
  */
-async function permissionsOf(
+async function lockPermissions(
   tx: EntityManager,
   scope: EnvironmentScope,
   keys: readonly string[],

@@ -4,7 +4,7 @@ import { Permission } from '../../../../entities/permission.js';
 import { Role } from '../../../../entities/role.js';
 import { RolePermission } from '../../../../entities/role-permission.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../../platform/scope.js';
-import { permissions, systemPermissions, systemRoles } from './permissions.js';
+import { categoryOf, permissions, systemPermissions, systemRoles } from './permissions.js';
 
 /** The system's permissions and roles of a new Environment, in the caller's transaction. */
 export async function seedAccess(tx: EntityManager, environment: EnvironmentScope, now: Date): Promise<void> {
@@ -16,7 +16,7 @@ export async function seedAccess(tx: EntityManager, environment: EnvironmentScop
     key,
     name: systemPermissions[key],
     description: null,
-    category: key.slice(0, key.indexOf('.')),
+    category: categoryOf(key),
     source: 'system' as const,
     version: 1,
     createdAt: now,

@@ -9,6 +9,7 @@ import { type EnvironmentScope, environmentScopeOf } from '../../../platform/sco
 import { DomainError, type ErrorDetail, invalidField } from '../../errors.js';
 import { recordEvent, recordEvents } from '../../events/record.js';
 import { changeHeld } from './changes.js';
+import { categoryOf, isReservedKey } from './permissions.js';
 
 /** What an application protects, and what can be done with it: together the permissions `name.action`. */
 export interface Resource {
@@ -103,10 +104,10 @@ async function register(
     const rows = missing.map((key) => newPermission(scope, key, at));
     const made = await insertNew(tx, Permission, rows);
     created.push(...rows.filter(({ id }) => made.has(id)));
-    const there = new Set((await heldPermissions(tx, scope, missing)).map(({ key }) => key));
+    const there = new Set((await lockPermissions(tx, scope, missing)).map(({ key }) => key));
     missing = missing.filter((key) => !there.has(key));
   }
-  const reserved = created.find(({ key }) => key.startsWith('svc:'));
+  const reserved = created.find(({ key }) => isReservedKey(key));
   if (reserved) throw invalidField('resources', 'reserved', `${reserved.key}: svc: is reserved for the service`);
   await recordEvents(
     tx,
@@ -122,17 +123,17 @@ const newPermission = (scope: EnvironmentScope, key: string, at: Date): Permissi
   key,
   name: key,
   description: null,
-  category: key.slice(0, key.indexOf('.')),
+  category: categoryOf(key),
   source: 'custom',
   version: 1,
   createdAt: at,
 });
 
 /**
- * Several callers can hold this lock at once; it keeps the permissions from being deleted, which would break a
- * reference to them.
+ * Locks the permissions with these keys, as far as they exist. Several callers can hold this lock at once; it keeps the
+ * permissions from being deleted, which would break a reference to them.
  */
-const heldPermissions = (tx: EntityManager, { environmentId }: EnvironmentScope, keys: readonly string[]) =>
+const lockPermissions = (tx: EntityManager, { environmentId }: EnvironmentScope, keys: readonly string[]) =>
   tx.query<{ id: string; key: string }[]>(
     'select id, key from permissions where environment_id = $1 and key = any($2) order by key for key share',
     [environmentId, keys],
@@ -146,7 +147,7 @@ async function bind(
   at: Date,
 ): Promise<number> {
   const asked = [...new Set(grants.flatMap(({ permissionKeys }) => permissionKeys))];
-  const known = await heldPermissions(tx, scope, asked);
+  const known = await lockPermissions(tx, scope, asked);
   const roles = await lockRoles(tx, scope, grants);
   const idOf = new Map(known.map(({ id, key }) => [key, id]));
   refuseUnknown(grants, idOf);
