@@ -89,38 +89,37 @@ function explained(
   if (!node) return denied('node_not_found', [plain('node_not_found')]);
   if (!permissionExists) return denied('permission_not_found', [plain('permission_not_found')]);
 
-  const about = assignments.map((assignment) => ({ assignment, code: standingOf(assignment, moment) }));
-  const reasonsOf = about
+  const judged = assignments.map((assignment) => ({ assignment, code: codeOf(assignment, moment) }));
+  const because = (code: ExplainedReason['code'], assignment: FoundAssignment): ExplainedReason => ({
+    code,
+    ...shown(assignment),
+    message: reasonsInWords.of(code, assignment, moment.at),
+  });
+  const refusals = judged
     .filter(({ code }) => code !== 'granted')
-    .map(
-      ({ assignment, code }): ExplainedReason => ({
-        code,
-        ...shown(assignment),
-        message: reasonsInWords.of(code, assignment, moment.at),
-      }),
-    );
+    .map(({ assignment, code }) => because(code, assignment));
   const inactive = node.inactive.map(
     (each): ExplainedReason => ({ code: 'node_inactive', message: reasonsInWords.inactive(each), node: each }),
   );
-  if (!membership.isActive) return denied('identity_inactive', [plain('identity_inactive'), ...inactive, ...reasonsOf]);
-  if (inactive.length > 0) return denied('node_inactive', [...inactive, ...reasonsOf]);
+  if (!membership.isActive) return denied('identity_inactive', [plain('identity_inactive'), ...inactive, ...refusals]);
+  if (inactive.length > 0) return denied('node_inactive', [...inactive, ...refusals]);
 
   // The assignment nearest to the node is the one that a person would name.
-  const granting = about
+  const granting = judged
     .filter(({ code }) => code === 'granted')
     .map(({ assignment }) => assignment)
     .sort((a, b) => b.depth - a.depth)[0];
   if (granting) {
-    const message = reasonsInWords.of('granted', granting, moment.at);
     const decision = { ...shown(granting), path: granting.path };
-    return { allowed: true, reason: 'granted', decision, reasons: [{ code: 'granted', ...shown(granting), message }] };
+    return { allowed: true, reason: 'granted', decision, reasons: [because('granted', granting)] };
   }
-  const has = (code: ExplainedReason['code']) => about.some((one) => one.code === code);
+  const has = (wanted: ExplainedReason['code']) => judged.some(({ code }) => code === wanted);
   const reason = has('role_inactive') ? 'role_inactive' : has('outside_window') ? 'outside_window' : 'no_assignment';
-  return denied(reason, reasonsOf.length > 0 ? reasonsOf : [plain('no_assignment')]);
+  return denied(reason, refusals.length > 0 ? refusals : [plain('no_assignment')]);
 }
 
-function standingOf(found: FoundAssignment, { at, then }: Moment): ExplainedReason['code'] {
+/** Whether an assignment grants what is asked, or why not. */
+function codeOf(found: FoundAssignment, { at, then }: Moment): ExplainedReason['code'] {
   if (found.removedAt !== null && (then === null || found.removedAt <= then)) return 'removed';
   if (!found.holdsPermission) return 'role_lacks_permission';
   if (!found.isOnPath) return 'assigned_elsewhere';
