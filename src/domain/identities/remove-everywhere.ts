@@ -6,7 +6,7 @@ import { dbWithin } from '../../platform/database/db-within.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { createErasures } from '../erasures/erasures.js';
 import { DomainError } from '../errors.js';
-import { keepOrganizations } from '../identity-invites/events.js';
+import { lockOrganizations } from '../identity-invites/invited-organizations.js';
 import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import { removeMember } from './remove.js';
 
@@ -44,7 +44,7 @@ export async function removeEverywhere(
   const joined = await tx.find(OrganizationMember, { where: { accountId, environmentId, identityId: id } });
   const waiting = await waitingFor(tx, { accountId, environmentId }, identity.email);
   // Locked for all Environments at once: one after the other, two removals could wait for each other.
-  await keepOrganizations(
+  await lockOrganizations(
     tx,
     [...joined, ...waiting].map(({ organizationId }) => organizationId),
   );

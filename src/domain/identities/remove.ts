@@ -8,7 +8,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { removeAssignments } from '../access/assignments/removing.js';
 import { createErasures } from '../erasures/erasures.js';
 import { recordEvent } from '../events/record.js';
-import { keepOrganizations } from '../identity-invites/events.js';
+import { lockOrganizations } from '../identity-invites/invited-organizations.js';
 import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import { addToCounter } from '../lists/counters.js';
 import { endGraces } from '../mfa/grace/end-graces.js';
@@ -30,7 +30,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   const { identity, membership } = await lockMember(tx, scope, id);
   const waiting = await waitingFor(tx, scope, identity.email);
   // All at once and in order: if some were locked first and others later, two removals could wait for each other.
-  await keepOrganizations(tx, [
+  await lockOrganizations(tx, [
     ...(await organizationIdsOf(tx, scope, id)),
     ...waiting.map(({ organizationId }) => organizationId),
   ]);

@@ -6,12 +6,14 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { retryWhenRemoved } from '../access/assignments/concurrent-removal.js';
+import { applicationOf } from '../application-of.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { siteOf } from '../oidc/clients/redirect-uris.js';
 import { type Passwords, passwordRequired } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
-import { keepOrganizations, scopeOf } from './events.js';
+import { lockOrganizations } from './invited-organizations.js';
 import { joinEnvironment } from './join.js';
 import { findPending, invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
@@ -107,7 +109,7 @@ export function createIdentityInviteAcceptance({
     if (offered.asksPassword && passwordHash === null) throw passwordRequired();
     // In the Account's scope: the person has one password there, and sessions in any of its Environments.
     await db.transaction({ accountId: invite.accountId }, async (tx) => {
-      await keepInOrder(tx, invite);
+      await lockInOrder(tx, invite);
       await tx.query('select from identity_invites where id = $1 for update', [invite.id]);
       const pending = await pendingOf(tx, token, now()); // again, under the lock: it works once
       const invited = await invitedOf(tx, pending);
@@ -180,11 +182,19 @@ const mostClientsLookedAt = 20;
 
 const races = ['identities_email', 'environment_memberships_one_per_identity'];
 
+/** Returns the Environment of an invite as a scope. */
+async function scopeOf(
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<IdentityInvite, 'accountId' | 'environmentId'>,
+): Promise<EnvironmentScope> {
+  return { accountId, environmentId, applicationId: (await applicationOf(tx, environmentId)) as string };
+}
+
 /** Locks the person and the organization before the invite, in the order in which a removal of either locks them. */
-async function keepInOrder(tx: EntityManager, { accountId, email, organizationId }: IdentityInvite): Promise<void> {
+async function lockInOrder(tx: EntityManager, { accountId, email, organizationId }: IdentityInvite): Promise<void> {
   const person = 'select from identities where id = (select gatehouse_identity_id($1, $2::citext)) for update';
   await tx.query(person, [accountId, email]);
-  await keepOrganizations(tx, [organizationId]);
+  await lockOrganizations(tx, [organizationId]);
 }
 
 /** Returns the rules for the password; its context has the names of the invite and those that the person entered. */

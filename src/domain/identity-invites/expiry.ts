@@ -6,7 +6,8 @@ import type { Db } from '../../platform/database/db.js';
 import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
 import { notAcceptedInTime } from '../invites/times.js';
-import { countPending, keepOrganizations, recordInvite, recordInvites } from './events.js';
+import { recordInvite, recordInvites } from './events.js';
+import { countPending, lockOrganizations } from './invited-organizations.js';
 import { identityInviteInput, identityInviteReminder } from './process.js';
 import { waitingIds } from './waiting.js';
 
@@ -27,12 +28,12 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
       }),
     expire: (id) =>
       within(id, async (tx) => {
-        await keepOrganizationOf(tx, id);
+        await lockOrganizationOf(tx, id);
         await expireIdentityInvites(tx, { id }, now());
       }),
     cancel: (id, reason) =>
       within(id, async (tx) => {
-        await keepOrganizationOf(tx, id);
+        await lockOrganizationOf(tx, id);
         const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
         if (invite) await revokeIdentityInvites(tx, [invite], { reason, at: now() });
       }),
@@ -40,9 +41,9 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
 }
 
 /** Locks the organization that an invite leads into, if any. Call it before the invite is locked. */
-export async function keepOrganizationOf(tx: EntityManager, id: string): Promise<void> {
+export async function lockOrganizationOf(tx: EntityManager, id: string): Promise<void> {
   const invite = await tx.findOne(IdentityInvite, { where: { id }, select: { id: true, organizationId: true } });
-  await keepOrganizations(tx, [invite?.organizationId ?? null]);
+  await lockOrganizations(tx, [invite?.organizationId ?? null]);
 }
 
 /**

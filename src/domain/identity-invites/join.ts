@@ -15,7 +15,8 @@ import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
-import { countPending, recordInvite } from './events.js';
+import { recordInvite } from './events.js';
+import { countPending } from './invited-organizations.js';
 import { identityInviteInput } from './process.js';
 import type { Invited } from './standing.js';
 

@@ -1,5 +1,5 @@
 import { IdentityInvite } from '../../../entities/identity-invite.js';
-import { keepOrganizationOf } from '../identity-invites/expiry.js';
+import { lockOrganizationOf } from '../identity-invites/expiry.js';
 import { withdraw } from '../identity-invites/issue.js';
 import { identityInviteInput } from '../identity-invites/process.js';
 import { invitesOf } from './any-invite.js';
@@ -17,7 +17,7 @@ export const identityInviteKind: Kind = {
       identityInviteInput({ id, accountId, environmentId: environmentId!, expiresAt: deadline! }, now),
   }),
   verbs: { cancel: ['pending'] },
-  lockFirst: keepOrganizationOf,
+  lockFirst: lockOrganizationOf,
   async cancel(tx, { id, accountId }, now) {
     const invite = await tx.findOneByOrFail(IdentityInvite, { accountId, id });
     await withdraw(tx, [invite], { reason: 'cancelled_by_operator', now: now() });
