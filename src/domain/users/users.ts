@@ -15,12 +15,12 @@ import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './
 import { createEmailChanges, type EmailChanges } from './email-change.js';
 import { createUserGuesses } from './guesses.js';
 import { createUserDeletion } from './own-deletion.js';
-import { createProfileChange, type ProfileChanges } from './own-profile.js';
 import { createPasswordChange, type PasswordChange } from './password-change.js';
 import { createPasswordForgot } from './password-forgot.js';
 import { createPasswordReset, type PasswordReset } from './password-reset.js';
 import { createPortalAccesses, type PortalAccesses } from './portal-access.js';
 import { type Profile, profileOf } from './profile.js';
+import { createProfileChange, type ProfileChanges } from './profile-change.js';
 import { createRegister, type RegistrationRequest } from './register.js';
 import { createSignIn, type SignIn, type SignInDeps } from './sign-in.js';
 import { createUserSessions, type UserSessions } from './user-sessions.js';
