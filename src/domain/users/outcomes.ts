@@ -63,12 +63,6 @@ export interface FirstProof {
 /** The browser of a sign-in and the Application that it asked for. */
 export type SignInPlace = Browser & { applicationId?: string | undefined };
 
-/** What proved a user, if an identity provider did, and where they may go and want to. */
-interface Going extends Pick<FirstProof, 'provider' | 'amr'> {
-  all: Reachable[];
-  applicationId: string | undefined;
-}
-
 export interface OutcomesDeps {
   db: Pick<Db, 'statement' | 'transaction'>;
   sessions: Pick<UserSessions, 'start'>;
@@ -103,14 +97,23 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     return { account, application, user: { id: userId, email, firstName, lastName }, mfaEnrollmentRequired, ...tokens };
   }
 
-  const leadsElsewhere = (user: SigningInUser, { provider, ...going }: Going): Promise<SsoRequired | null> =>
-    provider ? Promise.resolve(null) : sentToProvider(db, { user, ...going });
+  /** Reads what the user can bind a session to, and whether their proof leads to an identity provider instead. */
+  async function reachOf(
+    user: SigningInUser,
+    { provider, amr }: Pick<FirstProof, 'provider' | 'amr'>,
+    { applicationId }: SignInPlace,
+  ): Promise<{ all: Reachable[]; elsewhere: SsoRequired | null }> {
+    const all = await reachableOf(db, user.id);
+    // A provider's own proof leads to no other provider.
+    const elsewhere = provider ? null : await sentToProvider(db, { user, amr, all, applicationId });
+    return { all, elsewhere };
+  }
 
   /** Starts a session for a user who has proved everything required, or offers the Applications to bind it to. */
   async function letIn(
     user: SigningInUser,
     proved: Selection,
-    { all, applicationId, ...browser }: SignInPlace & Pick<Going, 'all'>,
+    { all, applicationId, ...browser }: SignInPlace & { all: Reachable[] },
   ): Promise<EnteredOutcome> {
     const reachable = reachableThrough(proved.provider, all);
     const [first] = reachable;
@@ -135,9 +138,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
 
     /** Continues after the last factor. What the user's Accounts require is read again. */
     async enter(user: SigningInUser, proved: Selection, place: SignInPlace): Promise<EnteredOutcome> {
-      const all = await reachableOf(db, user.id);
-      const { applicationId } = place;
-      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, amr: proved.amr, all, applicationId });
+      const { all, elsewhere } = await reachOf(user, proved, place);
       return elsewhere ?? letIn(user, proved, { ...place, all });
     },
 
@@ -147,9 +148,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
      */
     async decide(user: SigningInUser, first: FirstProof, place: SignInPlace): Promise<SignInOutcome> {
       const { method, asksOwnFactor = false, ...proved } = first;
-      const all = await reachableOf(db, user.id);
-      const { applicationId } = place;
-      const elsewhere = await leadsElsewhere(user, { provider: proved.provider, amr: proved.amr, all, applicationId });
+      const { all, elsewhere } = await reachOf(user, proved, place);
       if (elsewhere) return elsewhere;
       const selection = selections.begin(user, proved);
       const { userId, amr, authenticatedAt, authTime, passwordChangedAt, emailChangedAt, provider } = selection;
@@ -166,7 +165,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
         ssoSessionId,
       };
       const isEnough = first.acr === aal2 && !asksOwnFactor;
-      const asked = isEnough ? null : await challenges.ask({ ...begun, applicationId: applicationId ?? null });
+      const asked = isEnough ? null : await challenges.ask({ ...begun, applicationId: place.applicationId ?? null });
       return asked ? { outcome: 'mfa_required', ...asked } : letIn(user, selection, { ...place, all });
     },
   };

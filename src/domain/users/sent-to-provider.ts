@@ -11,7 +11,7 @@ export interface SsoRequired {
   applicationId: string | undefined;
 }
 
-export interface Wanting {
+interface ProvedUser {
   /** RFC 8176: what they have proved. */
   amr: readonly string[];
   user: { id: string; email: string };
@@ -27,7 +27,7 @@ export interface Wanting {
  */
 export async function sentToProvider(
   db: Pick<Db, 'transaction'>,
-  { amr, user: { id, email }, all, applicationId }: Wanting,
+  { amr, user: { id, email }, all, applicationId }: ProvedUser,
 ): Promise<SsoRequired | null> {
   const closed = all.filter(({ ssoOnly }) => ssoOnly);
   const isAsked = ({ application }: Reachable) => application !== null && application.id === applicationId;
