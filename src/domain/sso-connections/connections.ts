@@ -18,7 +18,7 @@ import { DomainError } from '../errors.js';
 import { assertWithinQuota } from '../limits/quota.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { lockOrganization } from '../organizations/members.js';
-import { holdOpen } from '../standing-account.js';
+import { holdAccount } from '../standing-account.js';
 import { assertDefaultRole } from './default-role.js';
 import { recordConnectionEvent } from './events.js';
 import {
@@ -164,7 +164,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       db
         .transaction(place.scope, async (tx) => {
           const { scope, organizationId } = place;
-          await holdOpen(tx, scope);
+          await holdAccount(tx, scope);
           if (organizationId === null) await roomFor(tx, scope);
           else await lockOrganization(tx, place.scope as EnvironmentScope, organizationId);
           const blank = blankConnection(place, caller, type, now());

@@ -2,7 +2,7 @@ import { type EntityManager, type FindOperator, IsNull } from 'typeorm';
 import { Webhook } from '../../../entities/webhook.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import { holdOpen } from '../standing-account.js';
+import { holdAccount } from '../standing-account.js';
 import { holdEnvironment } from '../standing-environment.js';
 
 /** The owner of subscriptions: an Environment, or the Account itself if the scope has none. */
@@ -27,7 +27,7 @@ export const ownOf = ({
  */
 export const holdPlace = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
   environmentId === undefined
-    ? holdOpen(tx, { accountId })
+    ? holdAccount(tx, { accountId })
     : void (await holdEnvironment(tx, { accountId, environmentId }));
 
 /** @throws DomainError webhook.not_found */
