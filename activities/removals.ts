@@ -1,7 +1,6 @@
 import type { EnvironmentRemovals } from '../src/domain/environment-removals/removals.js';
 import { settled } from './settled.js';
 
-export type { RemovalOutcome } from '../src/domain/environment-removals/removals.js';
 export type RemovalActivities = ReturnType<typeof createRemovalActivities>;
 
 export const createRemovalActivities = ({ removals }: { removals: Omit<EnvironmentRemovals, 'resume'> }) => ({

@@ -1,8 +1,9 @@
-import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
-import type { RemovalActivities, RemovalOutcome } from '../activities/removals.js';
+import { defineQuery, proxyActivities, setHandler } from '@temporalio/workflow';
+import type { RemovalActivities } from '../activities/removals.js';
 import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import type { EnvironmentRemovalInput } from './inputs.js';
+import { removeUntilEnded } from './removal-rounds.js';
 import { shownState } from './shown-state.js';
 
 export type RemovalState = 'deleting_contents' | 'deleting_environment' | 'completed' | 'cancelled';
@@ -16,32 +17,25 @@ const { removeEnvironmentContents, completeEnvironmentRemoval, cancelEnvironment
     retry: { initialInterval: '1s', maximumInterval: '1m' },
   });
 
+/** Has `cancelEnvironmentRemoval` read the row and end nothing. */
+const onlyLook = true;
+
 /** Deletes an Environment's contents, step by step. It may be started again at any time: a step finds what is left. */
 export async function environmentRemoval(input: EnvironmentRemovalInput): Promise<RemovalState> {
   const { removalId } = input;
   const shown = shownState<RemovalState>('deleting_contents', (current) => describe(current, input));
   setHandler(state, shown.get);
-  const removeAll = async (): Promise<RemovalOutcome> => {
-    shown.set('deleting_contents');
-    const outcome = await wholeStep(() => removeEnvironmentContents(removalId));
-    if (outcome !== 'done') return outcome;
-    shown.set('deleting_environment');
-    return wholeStep(() => completeEnvironmentRemoval(removalId));
-  };
-  try {
-    for (let left = true; left; ) {
-      const outcome = await removeAll();
-      if (outcome === 'more') continue;
-      const ended = outcome === 'done' ? 'completed' : await cancelEnvironmentRemoval(removalId, true);
-      left = ended === 'running'; // resumed since the step that found it ended
-      if (ended !== 'running') shown.set(ended);
-    }
-  } catch (error) {
-    if (!isCancellation(error)) throw error;
-    const ended = await CancellationScope.nonCancellable(() => cancelEnvironmentRemoval(removalId));
-    shown.set(ended === 'completed' ? ended : 'cancelled');
-    if (shown.get() === 'cancelled') throw error; // otherwise it was done already
-  }
+  await removeUntilEnded(shown, {
+    async round() {
+      shown.set('deleting_contents');
+      const outcome = await wholeStep(() => removeEnvironmentContents(removalId));
+      if (outcome !== 'done') return outcome;
+      shown.set('deleting_environment');
+      return wholeStep(() => completeEnvironmentRemoval(removalId));
+    },
+    look: () => cancelEnvironmentRemoval(removalId, onlyLook),
+    cancel: () => cancelEnvironmentRemoval(removalId),
+  });
   return shown.get();
 }
 

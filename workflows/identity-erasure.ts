@@ -1,8 +1,9 @@
-import { CancellationScope, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import { defineQuery, proxyActivities, setHandler } from '@temporalio/workflow';
 import type { ErasureActivities, StepOutcome } from '../activities/erasures.js';
 import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import type { IdentityErasureInput } from './inputs.js';
+import { removeUntilEnded } from './removal-rounds.js';
 import { shownState } from './shown-state.js';
 
 export type ErasureState = 'ending_sessions' | 'removing_memberships' | 'deleting_profile' | 'completed' | 'cancelled';
@@ -15,6 +16,9 @@ const { endErasedSessions, removeErasedMemberships, completeErasure, cancelErasu
     heartbeatTimeout,
     retry: { initialInterval: '1s', maximumInterval: '1m' },
   });
+
+/** Has `cancelErasure` read the row and end nothing. */
+const onlyLook = true;
 
 /** Deletes an Identity, step by step. It may be started again at any time: a step finds what is left. */
 export async function identityErasure(input: IdentityErasureInput): Promise<ErasureState> {
@@ -29,26 +33,16 @@ export async function identityErasure(input: IdentityErasureInput): Promise<Eras
       if (outcome !== 'more') return outcome === 'done';
     }
   };
-  const eraseAll = async (): Promise<StepOutcome> => {
-    if (!(await repeat('ending_sessions', endErasedSessions))) return 'ended';
-    if (!(await repeat('removing_memberships', removeErasedMemberships))) return 'ended';
-    shown.set('deleting_profile');
-    return wholeStep(() => completeErasure(erasureId));
-  };
-  try {
-    for (let left = true; left; ) {
-      const complete = await eraseAll();
-      if (complete === 'more') continue;
-      const ended = complete === 'done' ? 'completed' : await cancelErasure(erasureId, true);
-      left = ended === 'running'; // resumed since the step that found it ended
-      if (ended !== 'running') shown.set(ended);
-    }
-  } catch (error) {
-    if (!isCancellation(error)) throw error;
-    const ended = await CancellationScope.nonCancellable(() => cancelErasure(erasureId));
-    shown.set(ended === 'completed' ? ended : 'cancelled');
-    if (shown.get() === 'cancelled') throw error; // otherwise it was done already
-  }
+  await removeUntilEnded(shown, {
+    async round() {
+      if (!(await repeat('ending_sessions', endErasedSessions))) return 'ended';
+      if (!(await repeat('removing_memberships', removeErasedMemberships))) return 'ended';
+      shown.set('deleting_profile');
+      return wholeStep(() => completeErasure(erasureId));
+    },
+    look: () => cancelErasure(erasureId, onlyLook),
+    cancel: () => cancelErasure(erasureId),
+  });
   return shown.get();
 }
 
