@@ -1,7 +1,7 @@
 import type { Housekeeping, SweepPlace } from '../src/domain/housekeeping/housekeeping.js';
 import { settled } from './settled.js';
 
-export type { SweepPlace as Place } from '../src/domain/housekeeping/housekeeping.js';
+export type { SweepPlace } from '../src/domain/housekeeping/housekeeping.js';
 export type HousekeepingActivities = ReturnType<typeof createHousekeepingActivities>;
 
 export const createHousekeepingActivities = ({ housekeeping }: { housekeeping: Housekeeping }) => ({

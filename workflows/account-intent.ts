@@ -49,8 +49,8 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
   const { intentId, expiresAt } = input;
   const shown = shownState<IntentState>('parked', (current) => describe(current, input));
   const ended = () => !['parked', 'claimed'].includes(shown.get());
-  let busy = false; // a resume is under way
-  let doubted = false; // a resume was refused, so the row may have changed without this workflow
+  let isResuming = false;
+  let isStale = false; // the row may have changed without this workflow, and has to be read
   let rivals: string[] = [];
   let failure: string | null = null;
   const pause = growingPauses();
@@ -76,32 +76,32 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
   setHandler(
     discard,
     () => {
-      if (patched(rowDecides)) doubted = true;
-      else if (shown.get() === 'parked' && !busy) shown.set('discarded');
+      if (patched(rowDecides)) isStale = true;
+      else if (shown.get() === 'parked' && !isResuming) shown.set('discarded');
     },
     hasRowRead,
   );
   setHandler(
     resume,
     async (claimId: string) => {
-      busy = true; // before the first await, so that the validator refuses a second call
+      isResuming = true; // before the first await, so that the validator refuses a second call
       try {
         const claim = await CancellationScope.nonCancellable(() => claimIntent(intentId, claimId)).catch((error) => {
-          doubted = reasonOf(error) === outage; // the claim may have succeeded without an answer
+          isStale = reasonOf(error) === outage; // the claim may have succeeded without an answer
           throw ApplicationFailure.nonRetryable('The wish could not be claimed', reasonOf(error));
         });
-        doubted = !claim.mine;
+        isStale = !claim.mine;
         if (!claim.mine) throw notFound();
         rivals = claim.discardedIds;
         return await provision();
       } finally {
-        busy = false;
+        isResuming = false;
       }
     },
     {
       ...createsAccount,
       validator: (claimId?: unknown) => {
-        if (busy || shown.get() !== 'parked') throw notFound();
+        if (isResuming || shown.get() !== 'parked') throw notFound();
         // An update sent by hand may have any argument, and the row only accepts a UUID.
         if (!isClaimId(claimId)) throw ApplicationFailure.nonRetryable('Not the id of a request', 'invalid_argument');
       },
@@ -111,23 +111,23 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
   try {
     let row: IntentState = await announceIntent(intentId);
     for (;;) {
-      await condition(() => !busy);
+      await condition(() => !isResuming);
       if (ended()) break;
       // An earlier run has claimed the row, or support has for another try.
       if (row === 'claimed') await provision().catch(() => undefined);
       else if (row !== 'parked') shown.set(row);
       if (ended()) break;
-      const moved = () => busy || doubted || ended();
+      const moved = () => isResuming || isStale || ended();
       const left = Date.parse(expiresAt) - Date.now();
       await condition(moved, left > 0 ? left : pause());
-      await condition(() => !busy);
-      doubted = false;
+      await condition(() => !isResuming);
+      isStale = false;
       if (!ended()) row = await expireIntent(intentId); // the row decides, by a clock that may be behind Temporal's
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;
     await CancellationScope.nonCancellable(async () => {
-      await condition(() => !busy);
+      await condition(() => !isResuming);
       if (ended()) return;
       const row = await cancelIntent(intentId);
       if (row === 'claimed') await provision().catch(() => undefined);

@@ -31,7 +31,7 @@ const { expireEmailChange, cancelEmailChange } = proxyActivities<EmailChangeActi
 export async function emailChange(input: EmailChangeInput): Promise<EmailChangeState> {
   const { changeId, expiresAt } = input;
   const shown = shownState<EmailChangeState>('waiting', (current) => describe(current, input));
-  let told = false;
+  let isStale = false; // the row may have changed, and has to be read
   const pause = growingPauses();
   const show = (status: Awaited<ReturnType<typeof expireEmailChange>>) => {
     if (status !== 'pending') shown.set(status);
@@ -40,15 +40,15 @@ export async function emailChange(input: EmailChangeInput): Promise<EmailChangeS
   setHandler(
     ended,
     () => {
-      told = true;
+      isStale = true;
     },
     hasRowRead,
   );
   try {
     while (shown.get() === 'waiting') {
       const left = Date.parse(expiresAt) - Date.now();
-      await condition(() => told, left > 0 ? left : pause());
-      told = false;
+      await condition(() => isStale, left > 0 ? left : pause());
+      isStale = false;
       show(await expireEmailChange(changeId)); // the row decides, by a clock that may be behind Temporal's
     }
   } catch (error) {

@@ -1,5 +1,5 @@
 import { continueAsNew, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
-import type { HousekeepingActivities, Place } from '../activities/housekeeping.js';
+import type { HousekeepingActivities, SweepPlace } from '../activities/housekeeping.js';
 import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import { shownState } from './shown-state.js';
@@ -12,7 +12,7 @@ export interface HousekeepingInput {
   soFar?: Progress;
 }
 interface Progress {
-  place: Place | null;
+  place: SweepPlace | null;
   deleted: Record<string, number>;
 }
 /** Rows deleted, by table. */

@@ -34,29 +34,29 @@ const { advanceGrace, cancelGrace } = proxyActivities<MfaActivities>({
 export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
   const { graceId } = input;
   let look: Waiting<GraceLook> = { status: 'running', expiresAt: null, wakeAt: null };
-  let changed = false;
+  let isStale = false; // the row may have changed, and has to be read
   const shown = shownState<GraceState>('running', (current) => describe(current, input, look));
   setHandler(state, shown.get);
   for (const fact of [enrolled, reset, policyChanged]) {
     setHandler(
       fact,
       () => {
-        changed = true;
+        isStale = true;
       },
       hasRowRead,
     );
   }
   try {
     for (;;) {
-      changed = false;
+      isStale = false;
       look = await advanceGrace(graceId);
       shown.set(look.status);
       shown.refresh();
       if (look.status !== 'running' || look.wakeAt === null) {
-        if (!changed) break; // a signal that came meanwhile is about a newer change
+        if (!isStale) break; // a signal that came meanwhile is about a newer change
         continue;
       }
-      await condition(() => changed, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
+      await condition(() => isStale, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

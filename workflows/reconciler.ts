@@ -80,7 +80,8 @@ function describe(
   { looked, restarted, failed }: ReconcilerResult & { failed: string[] },
 ): string {
   const counts = Object.entries(restarted).map(([kind, rows]) => `${rows} of ${kind}`);
-  const soFar = `Checked ${looked} waiting rows; started again: ${counts.join(', ') || 'none'}.${failed.length ? ` Temporal could not check ${failed.join(', ')}.` : ''}`;
+  const unchecked = failed.length > 0 ? ` Temporal could not check ${failed.join(', ')}.` : '';
+  const soFar = `Checked ${looked} waiting rows; started again: ${counts.join(', ') || 'none'}.${unchecked}`;
   const sentences: Record<ReconcilerState, string> = {
     looking: 'Compares waiting rows with running workflows. Cancelling stops it after the current page.',
     done: soFar,

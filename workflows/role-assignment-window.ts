@@ -35,28 +35,28 @@ const longestWaitMs = 365 * 86_400_000;
 export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Promise<WindowState> {
   const { assignmentId } = input;
   let look: Waiting<WindowLook> = { status: 'running', wakeAt: null };
-  let isChanged = false;
+  let isStale = false; // the row may have changed, and has to be read
   const shown = shownState<WindowState>('running', (current) => describe(current, input, look));
   setHandler(state, shown.get);
   setHandler(
     changed,
     () => {
-      isChanged = true;
+      isStale = true;
     },
     hasRowRead,
   );
   try {
     for (;;) {
-      isChanged = false;
+      isStale = false;
       look = await advanceRoleWindow(assignmentId);
       shown.set(look.status);
       shown.refresh();
       if (look.status !== 'running' || look.wakeAt === null) {
-        if (!isChanged) break; // a signal that came meanwhile is about a newer change
+        if (!isStale) break; // a signal that came meanwhile is about a newer change
         continue;
       }
       const waitMs = Math.min(longestWaitMs, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
-      await condition(() => isChanged, waitMs);
+      await condition(() => isStale, waitMs);
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;
