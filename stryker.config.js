@@ -99,7 +99,7 @@ export const areas = {
     ],
   },
   keys: {
-    rules: ['domain/oidc/{discovery,keys}', 'domain/oidc/tokens/{access-tokens,verified-tokens}'],
+    rules: ['domain/oidc/{discovery,keys,stored-keys}', 'domain/oidc/tokens/{access-tokens,verified-tokens}'],
     tests: [
       'unit/verified-tokens',
       'unit/oidc-rules',

@@ -3,7 +3,7 @@ import type { UsedMasterKey } from '../../../entities/used-master-key.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
-import { signingKeyContext } from '../oidc/keys.js';
+import { signingKeyContext } from '../oidc/stored-keys.js';
 
 const signingKeys = {
   name: 'signing_keys_by_master_key',
