@@ -54,7 +54,7 @@ export const areas = {
     tests: ['integration/webauthn-passkey'],
   },
   'emailed-codes': {
-    rules: ['domain/logins/{email-otp,emailed-codes,mails}'],
+    rules: ['domain/logins/{email-otp,email-otp-admission,emailed-codes,mails}'],
     tests: [
       'unit/login-rules',
       'integration/oauth/email-code',

@@ -1,24 +1,19 @@
-import type { EntityManager } from 'typeorm';
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
-import { actAs } from '../../platform/context.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
-import { violates } from '../../platform/database/postgres-errors.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { countedAddress } from '../addresses/counted-address.js';
-import { identityIdByAddress } from '../addresses/identity-by-address.js';
-import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { countUse, givingBack } from '../limits/rate-limits.js';
-import { type ProvedAddress, settleProvedAddress } from '../passwords/new-password.js';
-import { addMembership, countSignUp, createIdentity, recordCapped } from '../sign-ups/sign-up.js';
+import { recordCapped } from '../sign-ups/sign-up.js';
 import { addressTyped, isMailAddress } from './address.js';
 import type { Attempts } from './attempts.js';
-import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-codes.js';
+import { createEmailOtpAdmission, isTheirs, type Member } from './email-otp-admission.js';
+import { type EmailedCodes, emailedCodeLife, type SpentCode } from './emailed-codes.js';
 
 export interface StartEmailOtp {
   email: string;
@@ -84,21 +79,16 @@ interface Flow {
   email: string;
 }
 
-interface Member {
-  identityId: string;
-  email: string;
-  isActive: boolean;
-  isVerified: boolean;
+/** What a typed code leads to. */
+interface Checked {
+  /** Whom it lets in; null for nobody. */
+  identityId: string | typeof capped | null;
+  member: Member | null;
+  /** The code, if it is one that was spent a moment ago. */
+  spent: SpentCode | null;
+  /** Whether there was a valid code to be guessed. */
+  isGuess: boolean;
 }
-
-const findStatement = {
-  name: 'find_identity_for_emailed_code',
-  text: `
-select i.id as "identityId", i.email::text, i.email_verified_at is not null as "isVerified", m.is_active as "isActive"
-from identities i
-  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m
-where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
-};
 
 /**
  * Whether the first right code for an unknown address creates its Identity: if there is no sign-up with a password.
@@ -113,6 +103,7 @@ export const createsIdentities = ({
 /** Sign-in with an emailed code. Answer and work are the same whether or not somebody has the address (contract §4). */
 export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateLimits, now }: EmailOtpDeps) {
   const mails = rateLimits ? createLimiter(db, mailsByAddress) : null;
+  const admission = createEmailOtpAdmission({ db, now });
   const contextOf = (bound: string) => `email-otp-login\n${bound}`;
 
   /** What the page's token holds; null if it was altered, or belongs to another authorization request. */
@@ -120,78 +111,24 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
     return token.length > 2048 ? null : openSealedJson(sealing, token, contextOf(bound));
   }
 
-  async function find({ accountId, environmentId }: EnvironmentScope, email: string): Promise<Member | null> {
-    return (await db.statement<Member>(findStatement, [accountId, environmentId, email]))[0] ?? null;
-  }
-
-  /**
-   * The person has proved the mailbox. Somebody else may have created the Identity, or had it under another address. In
-   * a transaction of the Account.
-   */
-  async function confirmAddress(tx: EntityManager, scope: EnvironmentScope, identityId: string, email: string) {
-    const [known] = await tx.query<ProvedAddress['known'][]>(
-      `select password_hash as "passwordHash", email_verified_at as "emailVerifiedAt" from identities
-where account_id = $1 and id = $2 and email = $3::citext and email_verified_at is null for update`,
-      [scope.accountId, identityId, email],
-    );
-    if (!known) return;
-    const owner = { ...scope, identityId, membershipId: null };
-    const proved = { known, passwordHash: null, method: 'email_otp', now: now() };
-    await actAs({ type: 'identity', id: identityId }, () => settleProvedAddress(tx, owner, proved));
-  }
-
-  /** Adds a person who is new in the Environment; the Account may know them already (contract §10). */
-  async function join(scope: EnvironmentScope, email: string, cap: number): Promise<string> {
-    return db.transaction({ accountId: scope.accountId }, async (tx) => {
-      const at = now();
-      await countSignUp(tx, scope, { cap, now: at });
-      const id = await identityIdByAddress(tx, scope, email);
-      if (id === null) {
-        const names = { firstName: null, lastName: null };
-        return createIdentity(tx, scope, { email, passwordHash: null, verified: true, ...names, now: at });
-      }
-      await assertStays(tx, { accountId: scope.accountId, id });
-      await confirmAddress(tx, scope, id, email);
-      await addMembership(tx, scope, id, { now: at, joined: true });
-      return id;
-    });
-  }
-
-  async function joinOnce(
+  /** Redeems a code and lets its person in. The code stays valid if overload or an outage keeps them from coming in. */
+  async function check(
     scope: EnvironmentScope,
-    email: string,
-    cap: number,
-    { isAgain = false } = {},
-  ): Promise<string | null> {
-    try {
-      return await join(scope, email, cap);
-    } catch (error) {
-      const isTaken = error instanceof DomainError && error.code === 'identity.email_taken';
-      if (!isTaken && !violates(error, 'environment_memberships_one_per_identity')) throw error;
-      const faster = await find(scope, email); // another code of the same person, at the same time
-      if (faster) return faster.isActive ? faster.identityId : null;
-      // Or they were created elsewhere in the Account at the same time, and can be added as a member now.
-      return isAgain ? null : joinOnce(scope, email, cap, { isAgain: true });
-    }
-  }
-
-  /** Whether the code was mailed to this person: not if the address has passed to somebody else since. */
-  const isTheirs = (right: RightCode, member: Member | null) =>
-    right.identityId === null ? right.email !== null : right.identityId === member?.identityId;
-
-  /** The Identity that a right code lets in; null for none. @throws DomainError sign_up.daily_cap_reached */
-  async function admit(scope: EnvironmentScope, right: RightCode, member: Member | null, cap: number | null) {
-    if (!isTheirs(right, member)) return null;
-    if (member) {
-      if (!member.isActive) return null;
-      const { identityId, isVerified, email } = member;
-      if (!isVerified) {
-        const { accountId } = scope;
-        await db.transaction({ accountId }, (tx) => confirmAddress(tx, scope, identityId, email));
-      }
-      return identityId;
-    }
-    return right.email === null || cap === null ? null : joinOnce(scope, right.email, cap);
+    { flow, email }: Flow,
+    code: string,
+    dailyCap: number | null,
+  ): Promise<Checked> {
+    const typed = { purpose: 'login', flow, code } as const;
+    const redeemed = await emailedCodes.redeem(scope, typed);
+    const right = typeof redeemed === 'object' ? redeemed : null;
+    const spent = right ? null : await emailedCodes.justSpent(scope, typed);
+    const admitting = async (): Promise<Pick<Checked, 'member' | 'identityId'>> => {
+      const member = await admission.find(scope, email);
+      const identityId = right && (await admission.admit(scope, right, member, dailyCap).catch(cappedOr));
+      return { member, identityId };
+    };
+    const admitted = await givingBack(admitting, async () => right && emailedCodes.giveBack(right.id));
+    return { ...admitted, spent, isGuess: redeemed !== 'void' };
   }
 
   return {
@@ -204,7 +141,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       const before = asked.token === null ? null : read(asked.token, bound);
       const isSame = before?.email.toLowerCase() === email.toLowerCase();
       const flow = before && isSame ? before.flow : newSecret();
-      const member = await find(scope, email);
+      const member = await admission.find(scope, email);
       await db.transaction(scope, (tx) =>
         emailedCodes.send(tx, scope, {
           purpose: 'login',
@@ -219,27 +156,16 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     },
 
     /** Spends a code. @throws DomainError rate_limit.exceeded */
-    async verify(scope: EnvironmentScope, tried: VerifyEmailOtp): Promise<EmailOtpResult> {
-      const { token, code, bound, ipAddress, dailyCap } = tried;
+    async verify(
+      scope: EnvironmentScope,
+      { token, code, bound, ipAddress, dailyCap }: VerifyEmailOtp,
+    ): Promise<EmailOtpResult> {
       const flow = read(token, bound);
       if (!flow) return { outcome: 'refused', email: '', isVoid: false };
       const { email } = flow;
       const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
-      const typed = { purpose: 'login', flow: flow.flow, code } as const;
-      const { spent, member, identityId, isGuess } = await attempts.look(attempt, async () => {
-        const redeemed = await emailedCodes.redeem(scope, typed);
-        const right = typeof redeemed === 'object' ? redeemed : null;
-        const spent = right ? null : await emailedCodes.justSpent(scope, typed);
-        const admitting = async () => {
-          const member = await find(scope, email);
-          return {
-            member,
-            identityId: right && (await admit(scope, right, member, dailyCap).catch(cappedOr)),
-          } as const;
-        };
-        const admitted = await givingBack(admitting, async () => right && emailedCodes.giveBack(right.id));
-        return { spent, ...admitted, isGuess: redeemed !== 'void' } as const;
-      });
+      const checking = () => check(scope, flow, code, dailyCap);
+      const { spent, member, identityId, isGuess } = await attempts.look(attempt, checking);
       if (identityId === capped) {
         await attempts.withdrawn(attempt);
         await recordCapped(db, scope);
