@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createRedemption, type Shown } from '../../src/domain/oidc/tokens/redemption.js';
+import { createRedemption, type PresentedCode } from '../../src/domain/oidc/tokens/redemption.js';
 
 const shown = (code: string, grantId: string) =>
   ({
@@ -9,7 +9,7 @@ const shown = (code: string, grantId: string) =>
     challenge: null,
     grantId,
     refreshToken: code,
-  }) as unknown as Shown;
+  }) as unknown as PresentedCode;
 
 /** Redeems what is shown first, and reports what was used up; records how many codes each statement had. */
 function redemption() {

@@ -67,7 +67,7 @@ const proveStatements = {
 type SignedInFor = keyof typeof proveStatements;
 
 /** The claims of a token for which the database is asked. */
-interface Shown {
+interface PresentedClaims {
   grantId: string;
   identityId: string;
   jti: string;
@@ -97,7 +97,7 @@ export function createAccessTokens({
 }): AccessTokens {
   const verified = createVerifiedTokens({ keys, audience: baseUrl, now });
 
-  const prove = createBatcher<Shown, Row | undefined>(async (signedInFor, shown) => {
+  const prove = createBatcher<PresentedClaims, Row | undefined>(async (signedInFor, shown) => {
     const rows = await db.statement<Row>(proveStatements[signedInFor as SignedInFor], [
       uuidArray(shown.map(({ grantId }) => grantId)),
       uuidArray(shown.map(({ identityId }) => identityId)),

@@ -67,10 +67,10 @@ export const policyOfGrant = `${standingInOrganizations({
 })} policy`;
 
 /**
- * The same statement checks that everything is still in force: grant, explicit end of the session, membership, and how
- * long an organization of the person lets a sign-in last now; and membership in the organization that the sign-in was
- * for. Each `offset 0` keeps the join in this order, one row to one row by key, whatever the planner believes of the
- * tables.
+ * SQL: the tokens of a table `presented`, as `p`, for which everything is still in force: grant `g`, explicit end of the
+ * session, membership, and how long an organization of the person lets a sign-in last now; and membership in the
+ * organization that the sign-in was for. Each `offset 0` keeps the join in this order, one row to one row by key, whatever
+ * the planner believes of the tables.
  */
 const alive = (presented: string, oauthClientId: string) => `
   from ${presented} p
@@ -93,7 +93,8 @@ const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' o
 
 /** A request for more than was granted, or for none of it, does not use up the token (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
-  `case when spent_at is null and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true) then 'exceeding' else ${standing(since)} end`;
+  `case when spent_at is null and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true) then 'exceeding'
+    else ${standing(since)} end`;
 
 const rotateStatement = {
   name: 'refresh_grants_rotating',
@@ -129,7 +130,7 @@ const slideStatement = {
 type Row = Granted & { standing: TokenStanding | 'exceeding' };
 
 /** A token that a client presents. */
-interface Shown {
+interface PresentedToken {
   client: Client;
   token: string;
   /** The wanted scope, in the form of the parameter; null for everything that was granted. */
@@ -141,7 +142,7 @@ type SlidingRow = Row & { position: string; slidTo: Date; expiresAt: Date };
 /**
  * Lists of values for both statements: for how many seconds a token lasts, whose it has to be, and the wanted scope.
  */
-const valuesOf = (shown: readonly Shown[]) => [
+const valuesOf = (shown: readonly PresentedToken[]) => [
   shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
   uuidArray(shown.map(({ client }) => client.id)),
   shown.map(({ asked }) => asked),
@@ -149,26 +150,28 @@ const valuesOf = (shown: readonly Shown[]) => [
 
 /** Grants of clients: refreshed, and ended (contract §2). */
 export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens: RefreshTokens; now: Clock }): Grants {
-  const rotateTogether = createBatcher<Shown & { next: Successor }, Row | undefined>(async (_environmentId, shown) => {
-    const at = now();
-    const rows = await db.statement<Row & { position: string }>(rotateStatement, [
-      shown.map(({ token }) => hashSecret(token)),
-      at,
-      shown.map(({ next }) => next.hash),
-      shown[0]?.next.keyId,
-      after(at, -repeatWindow),
-      ...valuesOf(shown),
-    ]);
-    return byPosition(shown, rows);
-  });
+  const rotateTogether = createBatcher<PresentedToken & { next: Successor }, Row | undefined>(
+    async (_environmentId, shown) => {
+      const at = now();
+      const rows = await db.statement<Row & { position: string }>(rotateStatement, [
+        shown.map(({ token }) => hashSecret(token)),
+        at,
+        shown.map(({ next }) => next.hash),
+        shown[0]?.next.keyId,
+        after(at, -repeatWindow),
+        ...valuesOf(shown),
+      ]);
+      return byPosition(shown, rows);
+    },
+  );
 
-  async function rotate(shown: Shown) {
+  async function rotate(shown: PresentedToken) {
     const next = refreshTokens.successorOf(shown.token);
     const [row] = await rotateTogether(shown.client.environmentId, [{ ...shown, next }]);
     return { row, next: next.token };
   }
 
-  const lookTogether = createBatcher<Shown, SlidingRow | undefined>(async (_environmentId, shown) => {
+  const lookTogether = createBatcher<PresentedToken, SlidingRow | undefined>(async (_environmentId, shown) => {
     const at = now();
     const rows = await db.statement<SlidingRow>(slidingStatement, [
       shown.map(({ token }) => hashSecret(token)),
@@ -179,7 +182,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
     return byPosition(shown, rows);
   });
 
-  async function slide(shown: Shown) {
+  async function slide(shown: PresentedToken) {
     const { client, token } = shown;
     const { refreshTokenTtlSeconds } = client.settings;
     const [row] = await lookTogether(client.environmentId, [shown]);

@@ -8,7 +8,7 @@ import type { Client } from '../clients/clients.js';
 import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 
 /** A code as a client presents it, and the grant to be made of it. */
-export interface Shown {
+export interface PresentedCode {
   client: Pick<Client, 'id' | 'environmentId' | 'settings'>;
   code: string;
   redirectUri: string | null;
@@ -18,7 +18,7 @@ export interface Shown {
   refreshToken: string;
 }
 
-/** The result. */
+/** What a presented code has led to. */
 export interface Outcome {
   /** The grant for which the code was redeemed before. */
   spentFor: string | null;
@@ -100,7 +100,7 @@ from presented left join live on live.position = presented.position
 
 /** Redeems codes; those that come at the same time in one statement. */
 export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
-  async function redeemEach(shown: readonly Shown[]): Promise<Outcome[]> {
+  async function redeemEach(shown: readonly PresentedCode[]): Promise<Outcome[]> {
     const rows = await db.statement<Row>(redeemStatement, [
       shown.map(({ code }) => hashSecret(code)),
       uuidArray(shown.map(({ client }) => client.id)),
@@ -112,13 +112,13 @@ export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: 
       shown.map(({ refreshToken }) => hashSecret(refreshToken)),
       shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
     ]);
-    return byPosition(shown, rows).map((row, at) => outcomeOf(row, (shown[at] as Shown).grantId));
+    return byPosition(shown, rows).map((row, at) => outcomeOf(row, (shown[at] as PresentedCode).grantId));
   }
 
-  const together = createBatcher<Shown, Outcome>((_environmentId, shown) => redeemEach(shown));
+  const together = createBatcher<PresentedCode, Outcome>((_environmentId, shown) => redeemEach(shown));
   const underWay = new Map<string, Promise<Outcome[]>>();
 
-  return async (shown: Shown): Promise<Outcome> => {
+  return async (shown: PresentedCode): Promise<Outcome> => {
     const { code, client } = shown;
     // A statement does not see its own writes: a code that comes twice at once waits here for the next one, which finds
     // it spent.
