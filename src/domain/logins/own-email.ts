@@ -62,17 +62,18 @@ const mailLife = hours(24);
 
 // A new password makes a request void, also one that this session has set: whoever is shut out by it may have requested
 // it. So does another address, which makes all mailed codes void.
-const heldText = `
+const requestedText = `
 select i.email::text as "from", c.email::text as "to", i.email_verified_at is not null as "wasVerified",
   i.password_changed_at is not null and i.password_changed_at > c.created_at as "isVoid",
   c.email is distinct from i.email and ${hasChangedAddress('c')} as "isDone"
 from identities i join emailed_codes c on c.identity_id = i.id and c.id = $3
 where i.account_id = $1 and i.id = $2`;
 
-const changeText =
+const applyText =
   'update identities set email = $3, email_verified_at = $4, updated_at = $4 where account_id = $1 and id = $2';
 
-interface Held {
+/** A change that was requested, as it stands now. */
+interface RequestedChange {
   from: string;
   to: string;
   wasVerified: boolean;
@@ -104,7 +105,7 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
   const redeemable = ({ sessionId }: OwnProofOf, code: string) =>
     ({ purpose: 'email_change', flow: sessionId, code }) as const;
 
-  async function store(
+  async function storeRequest(
     tx: EntityManager,
     person: OwnProofOf,
     { email, locale }: { email: string; locale: 'en' | 'de' },
@@ -130,15 +131,15 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
     await noticeEmail(tx, person, eventId, now());
   }
 
-  async function apply(tx: EntityManager, person: OwnProofOf, codeId: string): Promise<string> {
+  async function applyChange(tx: EntityManager, person: OwnProofOf, codeId: string): Promise<string> {
     const at = now();
     const { accountId, environmentId, identityId, sessionId: keepSessionId } = person;
-    const [held] = await tx.query<Held[]>(heldText, [accountId, identityId, codeId]);
-    if (!held || held.isVoid) throw invalid();
-    const { from, to, wasVerified } = held;
+    const [requested] = await tx.query<RequestedChange[]>(requestedText, [accountId, identityId, codeId]);
+    if (!requested || requested.isVoid) throw invalid();
+    const { from, to, wasVerified } = requested;
     await assertMayChangeEmail(dbWithin(tx), person, { identityId, from, to });
     if ((await identityIdByAddress(tx, person, to)) !== null) throw new DomainError('email_change.address_taken');
-    await tx.query(changeText, [accountId, identityId, to, at]);
+    await tx.query(applyText, [accountId, identityId, to, at]);
     await endFormerAddress(tx, person, at);
     await recordOfIdentity(tx, person, { identityId }, [
       { action: 'identity.updated', metadata: { changed: wasVerified ? ['email'] : ['email', 'email_verified'] } },
@@ -166,7 +167,7 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
     const on = dbWithin(tx);
     const redeemed = await emailedCodes.redeem(person, redeemable(person, code), on);
     if (typeof redeemed === 'object' && redeemed.identityId === person.identityId)
-      return apply(tx, person, redeemed.id);
+      return applyChange(tx, person, redeemed.id);
     return (await isRepeated(tx, person, code)) ? 'repeated' : null;
   }
 
@@ -174,11 +175,15 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
   async function isRepeated(tx: EntityManager, person: OwnProofOf, code: string): Promise<boolean> {
     const spent = await emailedCodes.justSpent(person, redeemable(person, code), dbWithin(tx));
     if (spent?.identityId !== person.identityId) return false;
-    const [held] = await tx.query<Held[]>(heldText, [person.accountId, person.identityId, spent.id]);
-    return held?.isDone === true;
+    const [requested] = await tx.query<RequestedChange[]>(requestedText, [
+      person.accountId,
+      person.identityId,
+      spent.id,
+    ]);
+    return requested?.isDone === true;
   }
 
-  async function failed(person: OwnProofOf): Promise<never> {
+  async function refuse(person: OwnProofOf): Promise<never> {
     const about = { ...environmentScopeOf(person), resourceId: person.identityId, outcome: 'failure' as const };
     await db.transaction(environmentScopeOf(person), (tx) =>
       recordEvent(tx, 'auth.identity_email_change_failed', about),
@@ -196,7 +201,7 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
       acting(person, async () => {
         await countUse(requests, person.identityId);
         await countUse(mails, `${person.accountId} ${countedAddress(wanted.email)}`);
-        await db.transaction({ accountId: person.accountId }, (tx) => store(tx, person, wanted));
+        await db.transaction({ accountId: person.accountId }, (tx) => storeRequest(tx, person, wanted));
       }),
 
     confirm: (person, code) =>
@@ -206,7 +211,7 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
         const changed = await guesses.look(identityId, () =>
           db.transaction({ accountId }, (tx) => settle(tx, person, code)).catch(asTaken),
         );
-        if (changed === null) return failed(person);
+        if (changed === null) return refuse(person);
         await guesses.succeeded(identityId);
         if (changed === 'repeated') return;
         // Strangers may have used up the limit of a free address.

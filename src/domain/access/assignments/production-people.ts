@@ -32,8 +32,6 @@ interface ProductionEnvironment {
   applicationId: string;
 }
 
-type Asked = Pick<Db, 'statement'>;
-
 /**
  * @param on a transaction that has locked the person: then the answer holds until it ends
  * @throws DomainError identity.in_production
@@ -42,14 +40,14 @@ export type AssertStaysInTest = (
   scope: EnvironmentScope,
   caller: Caller,
   identityId: string,
-  on?: Asked,
+  on?: Pick<Db, 'statement'>,
 ) => Promise<void>;
 
 /**
  * Checks that the caller may change a person. It is called in the transaction that has locked the person, even if it
  * was called before: meanwhile they may have joined production, or been given a role.
  */
-export type MayChange = (on?: Asked) => Promise<void>;
+export type MayChange = (on?: Pick<Db, 'statement'>) => Promise<void>;
 
 /**
  * A person has one profile, one password and one set of factors in an Account. A caller who changes them with the key
@@ -58,7 +56,7 @@ export type MayChange = (on?: Asked) => Promise<void>;
  * administrator whose roles reach all of it (docs/decisions/0077).
  */
 export const createProductionGuard =
-  ({ db }: { db: Asked }): AssertStaysInTest =>
+  ({ db }: { db: Pick<Db, 'statement'> }): AssertStaysInTest =>
   async ({ environmentId }, caller, identityId, on = db) => {
     const reach = caller.type === 'platform_admin' ? reachOf(caller.roles, 'identities.manage') : undefined;
     if (reach === null) return;
@@ -84,7 +82,7 @@ export async function assertNotByTestProvider(
 
 /** Whether an Identity of a test Environment is in a production one as well. A transaction has to be of the Account. */
 export const isInProduction = async (
-  on: Asked,
+  on: Pick<Db, 'statement'>,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   identityId: string,
 ): Promise<boolean> => (await on.statement(productionStatement, [environmentId, identityId])).length > 0;
