@@ -34,19 +34,19 @@ export const placedAt = ({ slug, parentNodeId }: PlaceFilters, put: Bind): strin
 
 /** The columns of a node that are shown. */
 export const shownOfNode = [
-  ...([
-    'id',
-    'applicationId',
-    'parentNodeId',
-    'nodeType',
-    'name',
-    'description',
-    'slug',
-    'status',
-    'metadata',
-  ] as const),
-  ...(['version', 'createdAt', 'updatedAt'] as const),
-] satisfies (keyof Node)[];
+  'id',
+  'applicationId',
+  'parentNodeId',
+  'nodeType',
+  'name',
+  'description',
+  'slug',
+  'status',
+  'metadata',
+  'version',
+  'createdAt',
+  'updatedAt',
+] as const satisfies readonly (keyof Node)[];
 export type ShownNode = Pick<Node, (typeof shownOfNode)[number]>;
 export type NodeInSight = ShownNode & Access;
 

@@ -7,7 +7,7 @@ import { rowCount } from '../lists/row-counts.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import { environmentStands } from '../standing-environment.js';
-import { inviteStatusSql, type ListedInvite } from './rows.js';
+import { inviteStatusSql, type ListedInvite, shownOfInvite } from './rows.js';
 
 export type IdentityInviteSort = 'created_at' | 'expires_at' | 'email';
 
@@ -23,11 +23,6 @@ const sorted: Record<IdentityInviteSort, readonly string[]> = {
   expires_at: ['invite.expires_at', 'invite.id'],
   email: ['invite.email', 'invite.id'],
 };
-
-const shownOfInvite = [
-  ...['id', 'email', 'firstName', 'lastName', 'locale', 'endedReason', 'endedAt', 'expiresAt', 'createdAt'],
-  ...['invitedBy', 'invitedByType', 'identityId', 'intent', 'roleIds', 'nodeId', 'environmentId', 'organizationId'],
-];
 
 type Conditions = (put: Bind) => string[];
 

@@ -6,28 +6,31 @@ import type { AccountScope } from '../../platform/scope.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { environmentStands } from '../standing-environment.js';
 
+/** The columns of an invite that lists show, besides its current status. */
+export const shownOfInvite = [
+  'id',
+  'email',
+  'firstName',
+  'lastName',
+  'locale',
+  'endedReason',
+  'endedAt',
+  'expiresAt',
+  'createdAt',
+  'invitedBy',
+  'invitedByType',
+  'identityId',
+  'intent',
+  'roleIds',
+  'nodeId',
+  'environmentId',
+  'organizationId',
+] as const satisfies readonly (keyof IdentityInvite)[];
+
 /** An invite as lists show it: with its current status, and the name of its Environment. */
-export type ListedInvite = Pick<
-  IdentityInvite,
-  | 'id'
-  | 'email'
-  | 'firstName'
-  | 'lastName'
-  | 'locale'
-  | 'status'
-  | 'endedReason'
-  | 'endedAt'
-  | 'expiresAt'
-  | 'createdAt'
-  | 'invitedBy'
-  | 'invitedByType'
-  | 'identityId'
-  | 'intent'
-  | 'roleIds'
-  | 'nodeId'
-  | 'environmentId'
-  | 'organizationId'
-> & { environmentName: string };
+export type ListedInvite = Pick<IdentityInvite, (typeof shownOfInvite)[number] | 'status'> & {
+  environmentName: string;
+};
 
 /** The same, with all columns of its row. */
 export type ShownIdentityInvite = IdentityInvite & ListedInvite;

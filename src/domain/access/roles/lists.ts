@@ -11,9 +11,16 @@ import type { ReachedNodes } from '../rights.js';
 
 /** The columns of a role that are shown. */
 const shownOfRole = [
-  ...(['id', 'applicationId', 'name', 'description', 'systemKey', 'isActive', 'version'] as const),
-  ...(['createdAt', 'updatedAt'] as const),
-] satisfies (keyof Role)[];
+  'id',
+  'applicationId',
+  'name',
+  'description',
+  'systemKey',
+  'isActive',
+  'version',
+  'createdAt',
+  'updatedAt',
+] as const satisfies readonly (keyof Role)[];
 export type ShownRole = Pick<Role, (typeof shownOfRole)[number]>;
 
 /** A role with its counts. `memberCount`: Identities that hold it in the caller's part of the tree, or are going to. */
