@@ -6,7 +6,7 @@ import type { Filter } from './filters/syntax.js';
 import { createPatchWork, type PatchWork } from './patch-work.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttribute } from './schema.js';
-import { gathered, isUnassigned, isUnsaid, readValue } from './values.js';
+import { gathered, hasNoValue, isUnassigned, readValue } from './values.js';
 
 export type PatchOp = 'add' | 'remove' | 'replace';
 /** One change to one place. An operation without a path becomes one of these for each attribute that it names. */
@@ -124,20 +124,20 @@ function changedValue(
   if (sub) {
     const object = { ...(current as Resource) };
     put(object, sub.name, op === 'remove' ? undefined : readValue(sub, value));
-    return sub.name === 'value' ? ofWhomItIs(object, current as Resource | undefined) : object;
+    return sub.name === 'value' ? withoutStaleParts(object, current as Resource | undefined) : object;
   }
   if (op === 'remove') return undefined;
   const read = readValue(attribute, value);
   // Sub-attributes that are not sent stay as they are (RFC 7644 §3.5.2.3).
-  return isObject(read) && isObject(current) && isSameOne(read, current) ? { ...current, ...read } : read;
+  return isObject(read) && isObject(current) && refersToSame(read, current) ? { ...current, ...read } : read;
 }
 
 /** Whether a value still refers to the same thing, such as the same manager. */
-const isSameOne = (told: Resource, current: Resource): boolean => !('value' in told) || told.value === current.value;
+const refersToSame = (sent: Resource, current: Resource): boolean => !('value' in sent) || sent.value === current.value;
 
-/** Of another value nothing else is known yet; without one there is nothing to return. */
-const ofWhomItIs = (object: Resource, current: Resource | undefined): Resource | undefined =>
-  isUnsaid(object) ? undefined : isSameOne(object, current ?? {}) ? object : { value: object.value };
+/** Returns a value whose `value` has changed: nothing else is known of a new one yet, and nothing is left without one. */
+const withoutStaleParts = (object: Resource, current: Resource | undefined): Resource | undefined =>
+  hasNoValue(object) ? undefined : refersToSame(object, current ?? {}) ? object : { value: object.value };
 
 function put(holder: Resource, name: string, value: unknown): void {
   if (isUnassigned(value)) delete holder[name];
@@ -162,18 +162,19 @@ function changeAll(before: Resource[], attribute: Attribute, op: PatchOp, value:
   const given = (readValue(attribute, value) ?? []) as Resource[];
   if (op === 'replace') return given;
   if (op === 'add') {
-    const known = new Set(before.map(wholly));
-    return [...before, ...given.filter((one) => !known.has(wholly(one)))];
+    const known = new Set(before.map(canonicalText));
+    return [...before, ...given.filter((one) => !known.has(canonicalText(one)))];
   }
   // Some directories remove values by naming them, without a filter. Addresses have no `value`, and are named as a
   // whole.
-  const nameOf = (one: Resource) => (one.value === undefined ? wholly(one) : JSON.stringify(one.value));
+  const nameOf = (one: Resource) => (one.value === undefined ? canonicalText(one) : JSON.stringify(one.value));
   const named = new Set(given.map(nameOf));
   return given.length === 0 ? [] : before.filter((one) => !named.has(nameOf(one)));
 }
 
 /** Returns the same text for equal values, whatever the order of their parts. */
-const wholly = (one: Resource): string => JSON.stringify(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)));
+const canonicalText = (one: Resource): string =>
+  JSON.stringify(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 function changeSome(
   before: Resource[],
@@ -190,30 +191,30 @@ function changeSome(
     return result;
   };
   // A value that is replaced as a whole (RFC 7644 §3.5.2.3) is still the one that the filter found.
-  const replaced = (one: Resource) => changed(op === 'replace' && !sub ? whichItIs(one) : one);
+  const replaced = (one: Resource) => changed(op === 'replace' && !sub ? identityOfValue(one) : one);
   // A value without its `value` is removed. Whether an address may be removed is decided where it is known which one is
   // primary.
-  const isOver = (one: Resource) => sub?.name === 'value' && isUnsaid(one);
+  const isRemoved = (one: Resource) => sub?.name === 'value' && hasNoValue(one);
   if (before.some(isMeant)) {
     const after = before.map((one) => (isMeant(one) ? replaced(one) : one));
-    return attribute.required ? after : after.filter((one, i) => one === before[i] || !isOver(one));
+    return attribute.required ? after : after.filter((one, i) => one === before[i] || !isRemoved(one));
   }
   if (op === 'remove') return before;
   // Entra ID replaces values that do not exist yet, against RFC 7644 §3.5.2.3, and would repeat a refused change for
   // ever.
   if (!filter) throw new ScimRefused('noTarget', `The path matches no value of ${attribute.name}`);
-  const added = changed(asAskedFor(filter, attribute));
-  return isOver(added) ? before : [...before, added];
+  const added = changed(valueMatching(filter, attribute));
+  return isRemoved(added) ? before : [...before, added];
 }
 
-/** What identifies a value among those of its attribute, without everything else that it has. */
-const whichItIs = (one: Resource): Resource =>
+/** Returns the parts that identify a value among those of its attribute, without everything else that it has. */
+const identityOfValue = (one: Resource): Resource =>
   Object.fromEntries(Object.entries(one).filter(([name]) => ['value', 'type', 'primary'].includes(name)));
 
-/** A value that matches a filter: the beginning of one that is added where none matches. */
-function asAskedFor(filter: Filter, attribute: Attribute): Resource {
+/** Returns a value that matches a filter: the beginning of one that is added where none matches. */
+function valueMatching(filter: Filter, attribute: Attribute): Resource {
   if (filter.op === 'and')
-    return Object.assign({}, ...filter.filters.map((one) => asAskedFor(one, attribute))) as Resource;
+    return Object.assign({}, ...filter.filters.map((one) => valueMatching(one, attribute))) as Resource;
   const sub = filter.op === 'eq' ? subAttribute(attribute, filter.path) : undefined;
   if (filter.op !== 'eq' || !sub) throw new ScimRefused('noTarget', `The path matches no value of ${attribute.name}`);
   return { [sub.name]: readValue(sub, filter.value) };

@@ -49,7 +49,7 @@ export const isUnassigned = (value: unknown): boolean =>
   (isObject(value) && Object.keys(value).length === 0);
 
 /** Whether one of several values has no `value`: it was removed, or is the empty text. */
-export const isUnsaid = ({ value }: Resource): boolean => value === undefined || value === '';
+export const hasNoValue = ({ value }: Resource): boolean => value === undefined || value === '';
 
 /**
  * The value of an attribute, or undefined where it is unassigned.

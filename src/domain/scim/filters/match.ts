@@ -23,14 +23,12 @@ export function matchesFilter(filter: Filter, attribute: Attribute, value: Recor
   }
 }
 
-const meantBy = ({ type }: Attribute, wanted: FilterValue): FilterValue =>
-  type === 'boolean' ? asBoolean(wanted) : wanted;
-
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 
 function compare(op: Comparison, sub: Attribute, found: unknown, wanted: FilterValue): boolean {
   const folded = (value: unknown) => (typeof value === 'string' && !sub.caseExact ? value.toLowerCase() : value);
-  const [left, right] = [folded(found ?? null), folded(meantBy(sub, wanted))];
+  const comparable = sub.type === 'boolean' ? asBoolean(wanted) : wanted;
+  const [left, right] = [folded(found ?? null), folded(comparable)];
   if (op === 'eq') return left === right;
   if (op === 'ne') return left !== right;
   if (typeof left !== 'string' || typeof right !== 'string') return false;

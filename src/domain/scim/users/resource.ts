@@ -7,7 +7,7 @@ import { userKind } from '../kinds.js';
 import { type PatchOperation, patched } from '../patch.js';
 import { ScimRefused } from '../refusal.js';
 import type { Resource } from '../schema.js';
-import { assertIndexable, isUnsaid } from '../values.js';
+import { assertIndexable, hasNoValue } from '../values.js';
 import type { UserRow } from './rows.js';
 
 /** The contents of a User, by where they are stored. */
@@ -100,12 +100,12 @@ function addresses(userName: string, emails: Resource[], before: Resource): { em
     throw invalid('If userName is not an email address, emails must have one');
   }
   // A further address is removed with its value; the primary one must stay valid.
-  const said = emails.filter((one) => one === main || !isUnsaid(one));
-  for (const { value } of said) {
+  const remaining = emails.filter((one) => one === main || !hasNoValue(one));
+  for (const { value } of remaining) {
     if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is not an email address');
   }
   const { value, ...rest } = main;
-  return { email: value as string, kept: said.map((one) => (one === main ? rest : one)) };
+  return { email: value as string, kept: remaining.map((one) => (one === main ? rest : one)) };
 }
 
 const invalid = (detail: string) => new ScimRefused('invalidValue', detail);
