@@ -106,6 +106,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     }
   }
 
+  /** Records a refused response, and counts it against the connection if its provider has caused the refusal. */
   async function noteRefusal(
     tx: EntityManager,
     connection: SsoConnection,
@@ -113,9 +114,9 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     { code, isSigned = false }: RefusedAnswer,
   ) {
     if (request.purpose === 'identity') await recordSsoRefusal(tx, { ...request, reason: code, outcome: 'failure' });
-    const isOfConnection = saysSomethingOf.has(code) && !(code === 'expired' && mayBeTheirs(request, now()));
-    const quiet = isAnybodys(connection, code, isSigned) ? days(7) : mayBeAskedFor.has(code) ? days(1) : 0;
-    if (isOfConnection && isIdle(connection, quiet, now())) await noteFailure(tx, connection, code, now());
+    const isCausedByProvider = causedByProvider.has(code) && !(code === 'expired' && mayBeHeldBack(request, now()));
+    const quietMs = mayBeForged(connection, code, isSigned) ? days(7) : canBeProvoked.has(code) ? days(1) : 0;
+    if (isCausedByProvider && isIdle(connection, quietMs, now())) await noteFailure(tx, connection, code, now());
   }
 
   async function start({ connection, purpose, parameters, browser, ...wishes }: StartSso): Promise<StartedSso> {
@@ -124,9 +125,9 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     const protocol = protocols[connection.type];
     if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not supported');
     // SAML can request neither an age nor a choice of account, only a new sign-in.
-    const isMore = connection.type === 'saml' && (maxAge !== null || selectAccount);
-    const isAnew = forceAuthn || connection.forceAuthn || isMore;
-    const asked = { requestId, state, loginHint, forceAuthn: isAnew, selectAccount, maxAge };
+    const isBeyondSaml = connection.type === 'saml' && (maxAge !== null || selectAccount);
+    const isForced = forceAuthn || connection.forceAuthn || isBeyondSaml;
+    const asked = { requestId, state, loginHint, forceAuthn: isForced, selectAccount, maxAge };
     const { url, secrets } = await protocol.begin(connection, asked);
     const request = { id: requestId, connection, purpose, state, browser: cookie, secrets, parameters };
     if (!(await requests.begin(request))) {
@@ -195,20 +196,20 @@ export type SsoSignIn = ReturnType<typeof createSsoSignIn> & { requests: SsoRequ
  * Whether somebody other than the provider can have sent this response: anybody can begin a sign-in, and then send
  * something that is not signed, or names another issuer.
  */
-const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean): boolean =>
+const mayBeForged = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean): boolean =>
   type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
 
 /**
  * Whether a response may have expired because the person held it back. A wrong clock, in contrast, affects everybody
  * who comes back.
  */
-const mayBeTheirs = ({ createdAt }: TakenSsoRequest, now: Date): boolean => after(createdAt, minutes(1)) < now;
+const mayBeHeldBack = ({ createdAt }: TakenSsoRequest, now: Date): boolean => after(createdAt, minutes(1)) < now;
 
 /**
- * What a person of the provider can make it sign, in answer to the id of a request from here, and bring here: they
- * choose the id, the application, and how the answer names people. Few providers require signed requests.
+ * Refusals of what a person of the provider can make it sign, in answer to the id of a request from here, and bring here:
+ * they choose the id, the application, and how the answer names people. Few providers require signed requests.
  */
-const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
+const canBeProvoked: ReadonlySet<SsoRefusal> = new Set([
   'issuer_mismatch', // of providers with an issuer for each application, and one key
   'audience_mismatch',
   'recipient_mismatch',
@@ -228,7 +229,7 @@ const isIdle = ({ lastLoginAt }: SsoConnection, quietMs: number, now: Date): boo
  * Refusals that a provider's changed key, name or address causes. The others say nothing about the connection: a person
  * has pressed "cancel" at the provider, responses of two tabs were mixed up, or the provider is down for a while.
  */
-const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
+const causedByProvider: ReadonlySet<SsoRefusal> = new Set([
   'unsigned',
   'signature_invalid',
   'algorithm_refused',
