@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Event } from '../../../entities/event.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { tenantOf } from '../../platform/scope.js';
+import { isOwner } from '../capabilities/owners.js';
 import { greetingOf } from '../emails/greeting.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
@@ -73,11 +74,8 @@ async function claimantOf(tx: EntityManager, claim: SsoDomain): Promise<Person |
 
 async function firstOwnerOf(tx: EntityManager, accountId: string): Promise<Person | undefined> {
   const [person] = await tx.query<Person[]>(
-    `select u.email::text, u.first_name as "firstName" from memberships m
-       join membership_roles h on h.membership_id = m.id and h.limits is null
-       join administrator_roles r on r.id = h.role_id and r.system_key = 'owner'
-       join users u on u.id = m.user_id
-     where m.account_id = $1 order by m.created_at, m.id limit 1`,
+    `select u.email::text, u.first_name as "firstName" from memberships m join users u on u.id = m.user_id
+     where m.account_id = $1 and ${isOwner('m')} order by m.created_at, m.id limit 1`,
     [accountId],
   );
   return person;
