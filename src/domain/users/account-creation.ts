@@ -4,7 +4,8 @@ import type { WantedAccount } from '../account-intents/park.js';
 import type { ProvisionedIntent } from '../account-intents/provision.js';
 import { DomainError } from '../errors.js';
 import type { AdminSubject } from './admin-tokens.js';
-import type { Browser, SignedIn, SignIn } from './sign-in.js';
+import type { Browser, SignedIn } from './outcomes.js';
+import type { SignIn } from './sign-in.js';
 
 /** The caller and the id of their request: a retry with the same Idempotency-Key has the same id and Account. */
 export type AccountCaller = Browser & { subject: AdminSubject; claimId: string };

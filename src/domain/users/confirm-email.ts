@@ -10,7 +10,8 @@ import { createLinkTries } from '../passwords/link-tries.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { pollUntil } from '../poll-until.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
-import type { Browser, SignedIn, SignIn } from './sign-in.js';
+import type { Browser, SignedIn } from './outcomes.js';
+import type { SignIn } from './sign-in.js';
 
 /** The link of a registration, with the cookie of the browser that opens it. */
 export interface HeldRegistrationLink {

@@ -6,6 +6,7 @@ import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges
 import type { AdminPasskeys } from '../admin-mfa/passkeys.js';
 import { provedAsOf } from '../admin-mfa/proved-as-of.js';
 import { DomainError } from '../errors.js';
+import { recordOfUser } from '../events/user-events.js';
 import { addressTyped, inALabels } from '../logins/address.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { aal1, aal2 } from '../sessions/first-factor.js';
@@ -25,16 +26,6 @@ import {
 import { type Binding, type Reachable, reachableOf, unbound } from './reachable.js';
 import { createSelections, type Selection } from './selections.js';
 import type { UserSessions } from './user-sessions.js';
-
-export type {
-  Browser,
-  EnteredOutcome,
-  SignedIn,
-  SignInOutcome,
-  SignInPlace,
-} from './outcomes.js';
-
-import { recordOfUser } from '../events/user-events.js';
 
 export interface ProvedByProvider {
   userId: string;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { AccessToken } from '../../domain/users/admin-tokens.js';
+import type { SignedIn } from '../../domain/users/outcomes.js';
 import type { Named } from '../../domain/users/reachable.js';
-import type { SignedIn } from '../../domain/users/sign-in.js';
 import { NamedView, Nullable, OneOf, UserView } from '../surfaces/schemas.js';
 
 export const Acr = OneOf(['urn:gatehouse:aal1', 'urn:gatehouse:aal2'], { description: '`aal2`: two factors.' });

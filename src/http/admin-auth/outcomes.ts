@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import type { EnteredOutcome, ProviderOutcome } from '../../domain/users/sign-in.js';
+import type { EnteredOutcome } from '../../domain/users/outcomes.js';
+import type { ProviderOutcome } from '../../domain/users/sign-in.js';
 import { NamedView, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 import { presentNamed, presentSignedIn, SignedInFields } from './answers.js';
 

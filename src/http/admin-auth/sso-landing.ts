@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ProviderOutcome, SignedIn } from '../../domain/users/sign-in.js';
+import type { SignedIn } from '../../domain/users/outcomes.js';
+import type { ProviderOutcome } from '../../domain/users/sign-in.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { redirect } from '../pages/redirect.js';
 import { wantsJson } from '../pages/wants-json.js';
