@@ -14,8 +14,6 @@ import { adminDomainsOf, domainOfAddress } from '../sso-connections/covering.js'
 import { assertAnotherOwner, endMembership } from './leave.js';
 import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';
 
-export type { WantedRole };
-
 export interface Member {
   id: string;
   user: User;

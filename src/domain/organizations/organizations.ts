@@ -25,7 +25,7 @@ import {
 } from './find.js';
 import { removeSome } from './remove-all.js';
 
-export type { OrganizationNode, ShownOrganization } from './find.js';
+export type { ShownOrganization } from './find.js';
 
 export type NewOrganization = Omit<NewNode, 'nodeType' | 'status'>;
 export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
