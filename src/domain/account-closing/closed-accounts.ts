@@ -32,11 +32,11 @@ export const sweepClosedAccount = (
     );
     if (!found) return { swept: 0, next: null };
     const { id: accountId } = found;
-    for (const part of [deliveries, people]) {
-      const deleted = await part(tx, accountId, batchSize);
+    for (const deletePart of [deleteDeliveries, deletePeople]) {
+      const deleted = await deletePart(tx, accountId, batchSize);
       if (deleted > 0) return { swept: deleted, next: place ?? nilUuid };
     }
-    await takeUpHalted(tx, accountId, now);
+    await resumeHalted(tx, accountId, now);
     if (await isUnderRemoval(tx, accountId)) return { swept: 0, next: accountId };
     await tx.query('delete from accounts where id = $1', [accountId]);
     await recordEvent(tx, 'account.erased', { accountId, resourceId: accountId, resourceLabel: found.name });
@@ -44,7 +44,7 @@ export const sweepClosedAccount = (
   });
 
 /** Deletes deliveries to webhook subscriptions of the Account itself. */
-async function deliveries(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
+async function deleteDeliveries(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
   const [, deleted] = await tx.query<[unknown[], number]>(
     `delete from webhook_deliveries where ctid = any (array(
        select d.ctid from webhook_deliveries d
@@ -55,7 +55,7 @@ async function deliveries(tx: EntityManager, accountId: string, batchSize: numbe
 }
 
 /** Deletes Identities of the directory that are in no Environment. */
-async function people(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
+async function deletePeople(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
   const found = await tx.query<{ id: string }[]>(
     `select id from identities i where account_id = $1
        and not exists (select from environment_memberships where identity_id = i.id)
@@ -70,7 +70,7 @@ async function people(tx: EntityManager, accountId: string, batchSize: number): 
   return ids.length;
 }
 
-async function takeUpHalted(tx: EntityManager, accountId: string, now: Clock): Promise<void> {
+async function resumeHalted(tx: EntityManager, accountId: string, now: Clock): Promise<void> {
   const endedAt = LessThan(after(now(), -haltMs));
   const halted = await tx.findBy(EnvironmentRemoval, { accountId, status: 'cancelled', endedAt });
   const removals = createEnvironmentRemovals({ db: dbWithin(tx), now });
