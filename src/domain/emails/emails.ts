@@ -77,10 +77,10 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         const brand = isPending && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
         if (brand === null) return { email: { ...row, template }, content: null, brand };
         if (isPending && !Object.hasOwn(subjects, template)) throw new OfNewerVersion(template);
-        const about = isPending ? await subjects[template](tx, subjectId, locale, recipientId) : null;
+        const content = isPending ? await subjects[template](tx, subjectId, locale, recipientId) : null;
         // Before sending: while PostgreSQL accepts no writes, each try would otherwise send the mail and not record it.
-        if (about) await tx.update(Email, { id }, { attemptedAt: now() });
-        return { email: { ...row, template }, content: about, brand };
+        if (content) await tx.update(Email, { id }, { attemptedAt: now() });
+        return { email: { ...row, template }, content, brand };
       });
       if (!found) return 'cancelled';
       const { email, content, brand } = found;
