@@ -17,6 +17,8 @@ import { readRegistrationResponse } from './responses.js';
 
 /** How long the browser waits for the person (WebAuthn Level 3 §15.1 recommends five to ten minutes). */
 const ceremonyLife = minutes(5);
+/** How long the challenge of an enrollment is valid: a minute more than the browser waits. */
+export const enrollmentChallengeLife = ceremonyLife + minutes(1);
 
 /** EdDSA, ES256, RS256: what authenticators speak, and every Node.js verifies. */
 const algorithms = [-8, -7, -257];

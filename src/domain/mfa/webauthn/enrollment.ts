@@ -1,13 +1,12 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
-import { after, type Clock, minutes } from '../../../platform/clock.js';
+import { after, type Clock } from '../../../platform/clock.js';
 import { openSealedJson } from '../../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../../platform/crypto/sealing.js';
 import { DomainError } from '../../errors.js';
 import type { OpenSignIn, PendingSignIns } from '../../logins/pending-sign-ins.js';
+import { enrollmentChallengeLife } from './ceremonies.js';
 import type { VerifiedAttestation, Webauthn, WebauthnPerson } from './webauthn.js';
 
-/** A minute more than the browser waits. */
-const life = minutes(6);
 const context = 'webauthn-enrollment';
 
 /** What a fresh `enrollment_token` holds. */
@@ -54,7 +53,11 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
       const { accountId, identityId, email } = pending;
       const options = await webauthn.enrollmentOptions({ accountId, identityId, email, ...person });
       await pendingSignIns.setWebauthnChallenge(pending.id, options.challenge);
-      const held: Held = { token, challenge: options.challenge, expiresAt: after(now(), life).getTime() };
+      const held: Held = {
+        token,
+        challenge: options.challenge,
+        expiresAt: after(now(), enrollmentChallengeLife).getTime(),
+      };
       return { options, token: sealing.seal(JSON.stringify(held), context) };
     },
 

@@ -1,15 +1,13 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
-import { after, type Clock, minutes } from '../../../platform/clock.js';
+import { after, type Clock } from '../../../platform/clock.js';
 import { openSealedJson } from '../../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../../platform/crypto/sealing.js';
 import type { Db } from '../../../platform/database/db.js';
 import { DomainError } from '../../errors.js';
 import { spend, unspend } from '../../one-time/spent-tokens.js';
-import type { EnrollmentAnswer, VerifiedAttestation } from './ceremonies.js';
+import { type EnrollmentAnswer, enrollmentChallengeLife, type VerifiedAttestation } from './ceremonies.js';
 import type { WebauthnPerson } from './webauthn.js';
 
-/** A minute more than the browser waits. */
-const life = minutes(6);
 /** The session that it was given to. */
 const context = (sessionId: string) => `own-webauthn-enrollment/${sessionId}`;
 
@@ -44,7 +42,7 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
       person: Person,
     ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON; token: string }> {
       const options = await webauthn.enrollmentOptions(person);
-      const held: Held = { challenge: options.challenge, expiresAt: after(now(), life).getTime() };
+      const held: Held = { challenge: options.challenge, expiresAt: after(now(), enrollmentChallengeLife).getTime() };
       return { options, token: sealing.seal(JSON.stringify(held), context(sessionId)) };
     },
 
