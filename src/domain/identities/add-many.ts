@@ -42,7 +42,7 @@ export async function addIdentities(
   );
   const ids = fresh.map(({ id, email }) => (isMade.has(id) ? id : (found.get(email) ?? null)));
   const known = [...new Set(found.values())].filter((id): id is string => id !== null && !isMade.has(id));
-  const gone = await whoGoes(tx, scope, known);
+  const gone = await erasedAmong(tx, scope, known);
   const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, gone));
   const joining = [...new Set(ids.filter((_, i) => refusals[i] === null))] as string[];
   const joined = await join(tx, scope, joining, at);
@@ -88,7 +88,7 @@ async function idsByAddress(
  * Returns those who are being erased: a new membership of theirs would be deleted as well. The lock waits for requests
  * for an erasure; members of this Environment stay, and need no lock.
  */
-async function whoGoes(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<Set<string>> {
+async function erasedAmong(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();
   const members = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId: In([...ids]) });
   const isMember = new Set(members.map(({ identityId }) => identityId));

@@ -43,7 +43,7 @@ export async function joinEnvironment(tx: EntityManager, joining: Joining): Prom
       const isKnown = invited.identity !== null;
       await addMembership(tx, scope, identityId, { now, joined: isKnown, by: 'invite' });
     }
-    const given = await giveWhatIsThere(tx, identityId, joining);
+    const given = await giveOfferedRoles(tx, identityId, joining);
     const lapsed = invite.roleIds.filter((roleId) => !given.includes(roleId));
     if (lapsed.length > 0)
       await recordInvite(tx, 'role_not_given', invite, { metadata: { role_ids: lapsed, node_id: invite.nodeId } });
@@ -93,7 +93,7 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
  * window.
  * @returns the roles in force now, given or held before; not those that are held for a later time only
  */
-async function giveWhatIsThere(
+async function giveOfferedRoles(
   tx: EntityManager,
   identityId: string,
   { invite, scope, now: at }: Joining,

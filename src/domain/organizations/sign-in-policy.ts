@@ -28,15 +28,17 @@ export interface SignInPolicy {
 }
 
 const methods = ['password', 'email_otp', 'passkey', 'sso'] as const satisfies readonly SignInMethod[];
-const requires = (what: 'require_mfa' | 'require_sso') =>
+/** SQL: whether any of the organizations requires something. */
+const anyRequires = (what: 'require_mfa' | 'require_sso') =>
   `coalesce(bool_or((authentication_policy->>'${what}')::boolean), false)`;
 
-const requiresItself = `coalesce((authentication_policy->>'require_sso')::boolean or allowed = '["sso"]', false)`;
+/** SQL: whether one of them requires SSO. */
+const organizationRequiresSso = `coalesce((authentication_policy->>'require_sso')::boolean or allowed = '["sso"]', false)`;
 /**
- * An organization requires its own connection, since another one's provider must not speak for its members. An
- * organization without any accepts those of the Environment, which the Account's developers have made.
+ * SQL: whether an organization accepts the connection of a sign-in: its own, since another one's provider must not speak
+ * for its members; without any, those of the Environment, which the Account's developers have made.
  */
-const isIts = (
+const acceptsConnection = (
   environment: string,
   connection: string,
 ) => `case when own is not null then (own->>'id')::uuid = ${connection}
@@ -55,11 +57,11 @@ export interface PolicyQuestion {
 /** SQL: a `SignInPolicy`, always one row: what the active organizations of an Identity require (contract §5). */
 export const signInPolicySql = ({ environment, identity, organization, connection }: PolicyQuestion): string => `
 select json_build_object(${methods.map((method) => `'${method}', coalesce(bool_and(coalesce(allowed ? '${method}', true)), true)`).join(', ')}) as allows,
-  ${requires('require_mfa')} as "requireMfa", ${requires('require_sso')} as "requireSso",
-  ${connection}::uuid is not null and coalesce(bool_and(not ${requiresItself} or ${isIts(environment, connection)}), true) as "ssoSatisfied",
+  ${anyRequires('require_mfa')} as "requireMfa", ${anyRequires('require_sso')} as "requireSso",
+  ${connection}::uuid is not null and coalesce(bool_and(not ${organizationRequiresSso} or ${acceptsConnection(environment, connection)}), true) as "ssoSatisfied",
   coalesce(json_agg(json_build_object('id', own->>'id', 'name', name) order by name, id)
-    filter (where own->>'status' = 'active' and ${requiresItself}), '[]') as connections,
-  coalesce(bool_or(own is null and ${requiresItself}), false) as "takesEnvironments",
+    filter (where own->>'status' = 'active' and ${organizationRequiresSso}), '[]') as connections,
+  coalesce(bool_or(own is null and ${organizationRequiresSso}), false) as "takesEnvironments",
   ${organization}::uuid is null or coalesce(bool_or(id = ${organization}), false) as belongs
 from (select o.id, n.name, o.authentication_policy, nullif(o.authentication_policy->'allowed_methods', 'null') as allowed,
     (select jsonb_build_object('id', id, 'status', status) from sso_connections where organization_id = o.id) as own

@@ -62,7 +62,7 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
     const [id, browser] = [uuidv7(), newSecret()];
     const purpose = connection.scope === 'admin' ? 'admin' : 'identity';
     await db.transaction('system', async (tx) => {
-      await assertStillIts(tx, connection, assertion);
+      await assertSameProvider(tx, connection, assertion);
       const parameters = await parametersFor(tx, connection, relayState);
       const request: NewSsoRequest = {
         id,
@@ -79,7 +79,7 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
   }
 
   /** Only recorded for the provider's own response: anybody can post one. */
-  async function told(connection: SsoConnection, { code: reason }: SsoRefused): Promise<void> {
+  async function recordRefusal(connection: SsoConnection, { code: reason }: SsoRefused): Promise<void> {
     if (connection.scope === 'admin') return;
     const { id: connectionId, accountId, environmentId } = connection;
     const refused = { accountId, environmentId, connectionId, reason, outcome: 'failure' } as const;
@@ -107,8 +107,8 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
         const isTaken = connection.samlAllowIdpInitiated || error.code === 'idp_initiated_disabled';
         if (isAnswerToRequest || !isTaken) return null;
         // An answer of the connection's former provider counts as not verified.
-        const isTheirs = error.isSigned || (isVerified && error.code !== 'issuer_mismatch');
-        if (isTheirs) await told(connection, error);
+        const isOfProvider = error.isSigned || (isVerified && error.code !== 'issuer_mismatch');
+        if (isOfProvider) await recordRefusal(connection, error);
         throw error;
       }
     },
@@ -120,13 +120,13 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
  * of the provider from here on finds the response.
  * @throws SsoRefused issuer_mismatch
  */
-async function assertStillIts(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {
+async function assertSameProvider(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {
   const { id, accountId, oidcDiscoveryUrl } = connection;
-  const its = await tx.query<unknown[]>(stillItsText, [id, accountId, issuer, oidcDiscoveryUrl]);
+  const its = await tx.query<unknown[]>(sameProviderText, [id, accountId, issuer, oidcDiscoveryUrl]);
   if (its.length === 0) throw new SsoRefused('issuer_mismatch', 'The connection now has another provider');
 }
 
-const stillItsText = connectionToBeginAt({
+const sameProviderText = connectionToBeginAt({
   id: '$1::uuid',
   accountId: '$2::uuid',
   samlEntityId: '$3',

@@ -76,7 +76,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const [linked] = await tx.query<KnownPerson[]>(linkedText, [accountId, connectionId, assertion.subject]);
   const standing = linked && (await standingOf(tx, connection, linked, assertion.subject));
   if (linked && standing?.isLinked) {
-    if (!(await isStillIts(tx, connection, linked, standing))) return { refusal: 'domain_not_verified' };
+    if (!(await isLinkValid(tx, connection, linked, standing))) return { refusal: 'domain_not_verified' };
     return recognized(connection, { by: 'subject', identity: linked, email }, standing);
   }
 
@@ -139,7 +139,7 @@ async function standingOf(
  * Whether a link is still valid: that of an organization's connection only while the person is a member or has an
  * address of its domains. Otherwise a provider could forever sign in as a person who has left and has another address.
  */
-const isStillIts = async (
+const isLinkValid = async (
   tx: EntityManager,
   connection: OfEndUsers,
   { email }: KnownPerson,

@@ -122,13 +122,13 @@ export function createClientManagement({
         assertClient(updated);
         if (changed.includes('jwks')) assertUsableKeys(updated.jwks);
         if (changed.includes('jwks_uri')) assertCallable('jwks_uri', updated.jwksUri);
-        const isToldElsewhere = changed.includes('backchannel_logout_uri');
-        if (isToldElsewhere) assertCallable('backchannel_logout_uri', updated.backchannelLogoutUri);
+        const hasNewLogoutUri = changed.includes('backchannel_logout_uri');
+        if (hasNewLogoutUri) assertCallable('backchannel_logout_uri', updated.backchannelLogoutUri);
         if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
         // A client that begins to use a secret must be given one, and one that stops must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
-        if (isToldElsewhere) await writeLogoutRoutes(tx, updated);
+        if (hasNewLogoutUri) await writeLogoutRoutes(tx, updated);
         await recordEvent(tx, 'oauth_client.updated', {
           ...scope,
           resourceId: id,

@@ -59,8 +59,8 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope } = directory;
     if (directory.organizationId === null || (await isItsOwn(tx, directory, row))) {
-      const isItsDoing = await setActive(tx, scope, row.id, { isActive: false, at: now() });
-      if (!isItsDoing) return; // the application has deactivated them already
+      const isChanged = await setActive(tx, scope, row.id, { isActive: false, at: now() });
+      if (!isChanged) return; // the application has deactivated them already
     } else {
       if (!row.isMember && row.isSuspended) return;
       await leave(tx, directory, row);
@@ -78,7 +78,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     if (organizationId !== null && (await isOfAnother(tx, directory, row)))
       throw new ScimRefused('forbidden', 'The domain of the email address is verified by another owner');
     if (!row.isLetIn) {
-      if (!(await isItsDoing(tx, directory, row)))
+      if (!(await hasDeactivated(tx, directory, row)))
         throw new ScimRefused('forbidden', 'The user was deactivated in the environment, and not by this directory');
       await setActive(tx, scope, row.id, { isActive: true, at: now() });
     }
@@ -99,8 +99,8 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     /** Ends the provisioning of a person, and their membership in the Environment if the directory has created it. */
     async end(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
       const { scope, organizationId } = directory;
-      const goes = organizationId === null || (await isItsToEnd(tx, directory, row));
-      if (goes) return removeMember(tx, scope, row.id, now); // SCIM's own rows are deleted with it
+      const isRemoved = organizationId === null || (await mayEndMembership(tx, directory, row));
+      if (isRemoved) return removeMember(tx, scope, row.id, now); // SCIM's own rows are deleted with it
       await rememberSuspension(tx, directory, row.id);
       await leave(tx, directory, row);
       await leaveGroups(tx, directory, row.id, now());
@@ -113,14 +113,14 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 /**
  * Whether an organization's directory has created the membership in the Environment, and nobody else depends on it now.
  */
-const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
+const mayEndMembership = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
   row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));
 
 /**
  * Whether the directory has deactivated the person: now, before it stopped provisioning them, or through a directory
  * whose owner no longer has their domain.
  */
-async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSuspended, keptOutBy }: UserRow) {
+async function hasDeactivated(tx: EntityManager, directory: Directory, { email, isSuspended, keptOutBy }: UserRow) {
   const { scope, organizationId } = directory;
   if (organizationId === null || isSuspended || keptOutBy === organizationId) return true;
   if (keptOutBy === null || !(await vouchesFor(tx, directory, email))) return false;
