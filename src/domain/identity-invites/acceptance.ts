@@ -13,12 +13,13 @@ import { applicationNameOf } from '../emails/brand.js';
 import { siteOf } from '../oidc/clients/redirect-uris.js';
 import { type Passwords, passwordRequired } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
+import { contentsOf, type InviteContents } from './contents.js';
 import { lockOrganizations } from './invited-organizations.js';
 import { joinEnvironment } from './join.js';
-import { findPending, invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
+import { findPending, invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf } from './standing.js';
 
 /** What the link of an invite offers. */
-export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
+export interface OfferedIdentityInvite extends Omit<InviteContents, 'settings'> {
   environmentId: string;
   intent: IdentityInviteIntent;
   email: string;
@@ -86,11 +87,11 @@ export function createIdentityInviteAcceptance({
   now,
 }: IdentityInviteAcceptanceDeps): IdentityInviteAcceptance {
   async function offeredBy(tx: EntityManager, invite: IdentityInvite) {
-    const told = await toldOf(tx, invite);
-    const needs = needsOf(await invitedOf(tx, invite), told.settings);
+    const contents = await contentsOf(tx, invite);
+    const needs = needsOf(await invitedOf(tx, invite), contents.settings);
     const { environmentId, intent, email, firstName, lastName, locale } = invite;
     const siteUrl = intent === 'directory' ? null : await siteOfEnvironment(tx, invite);
-    return { ...told, ...needs, environmentId, siteUrl, intent, email, firstName, lastName, locale };
+    return { ...contents, ...needs, environmentId, siteUrl, intent, email, firstName, lastName, locale };
   }
   const look = (token: string) =>
     db.transaction('system', async (tx) => {
@@ -159,7 +160,7 @@ export function createIdentityInviteAcceptance({
         const invite = await findPending(tx, token, now());
         if (!invite) return null;
         const { accountId, environmentId } = invite;
-        const { settings } = await toldOf(tx, invite);
+        const { settings } = await contentsOf(tx, invite);
         const clients = await tx.findBy(OAuthClient, { accountId, environmentId, clientType: 'public' });
         return { settings, clientType: 'public', redirectUris: clients.flatMap(({ redirectUris }) => redirectUris) };
       }),

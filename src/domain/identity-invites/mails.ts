@@ -6,8 +6,9 @@ import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { inviteStatusOf } from '../invites/times.js';
+import { contentsOf } from './contents.js';
 import { identityInviteLink, identityInviteToken } from './link.js';
-import { isKeptOut, toldOf } from './standing.js';
+import { isKeptOut } from './standing.js';
 
 export interface IdentityInviteMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
@@ -23,7 +24,7 @@ export function identityInviteMails({ sealing, now, baseUrl }: IdentityInviteMai
   const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const invite = await tx.findOneBy(IdentityInvite, { id });
     if (!invite || inviteStatusOf(invite, now()) !== 'pending' || (await isKeptOut(tx, invite))) return null;
-    const { placeName, inviter } = await toldOf(tx, invite);
+    const { placeName, inviter } = await contentsOf(tx, invite);
     return {
       to: invite.email,
       values: {
