@@ -150,6 +150,17 @@ describe('errors', () => {
   });
 
   test.each([
+    ['DELETE', '/api/v1/identities/summary', 'GET, HEAD'],
+    ['GET', '/api/v1/identities/bulk', 'POST'],
+    ['HEAD', '/api/v1/identities/bulk', 'POST'],
+    ['PATCH', '/api/v1/nodes/tree', 'GET, HEAD'],
+    ['DELETE', '/portal/v1/accounts/none/identities/summary', 'GET, HEAD'],
+  ] as const)('so is one whose name stands where others have an id: %s %s', async (method, url, allowed) => {
+    const response = await send(api.app, 405, { method, url, headers: key });
+    expect(response.headers.allow).toBe(allowed);
+  });
+
+  test.each([
     ['{', json],
     ['<a/>', { 'content-type': 'text/xml' }],
     ['x'.repeat(1024 * 1024 + 1), json],

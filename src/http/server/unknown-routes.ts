@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { DomainError } from '../../domain/errors.js';
+import { isUuid } from '../../platform/uuid.js';
 import { pathOf, sendError } from '../errors.js';
 import { sendOAuthRefusal } from '../oauth/oauth-error.js';
 import { sendErrorPage } from '../pages/error-page.js';
@@ -16,7 +17,8 @@ declare module 'fastify' {
  * Answers 404 for an unknown path, and 405 with `Allow` for a known path without this method (RFC 9110 §15.5.6),
  * whatever the body is. The surface to which the path would belong decides the answer's form; a browser gets a page
  * below paths that people open by hand. A path with an empty parameter is also unknown, such as `/identities/`: the
- * router would match it to `/identities/:id`.
+ * router would match it to `/identities/:id`. To that it also matches `DELETE /identities/summary`, a known path without
+ * this method.
  */
 export function answerUnknownRoutes(app: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();
@@ -28,20 +30,26 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   const paths = findMyWay({ ignoreTrailingSlash: false, maxParamLength: 300 });
   app.addHook('onReady', async () => {
     for (const [url, methods] of methodsOf) {
-      if (!url.includes('*')) paths.on('GET' as HTTPMethod, url, () => {}, [...methods].sort());
+      if (!url.includes('*')) paths.on('GET' as HTTPMethod, url, () => {}, { url, methods: [...methods].sort() });
     }
   });
   const refusal = (request: FastifyRequest, reply: FastifyReply): DomainError => {
     const found = paths.find('GET', pathOf(request));
     if (!found || leavesOneEmpty(found.params)) return new DomainError('route.not_found');
-    reply.header('allow', (found.store as string[]).join(', '));
+    reply.header('allow', (found.store as KnownPath).methods.join(', '));
     return new DomainError('route.method_not_allowed');
   };
   app.decorate('refusalOfUnknown', refusal);
   // Before the caller is authenticated: there is nothing for which they could need a right.
-  app.addHook('onRequest', ({ params }, _reply, done) =>
-    done(leavesOneEmpty(params) ? new DomainError('route.not_found') : undefined),
-  );
+  app.addHook('onRequest', (request, reply, done) => {
+    const { params, routeOptions } = request;
+    if (leavesOneEmpty(params)) return done(new DomainError('route.not_found'));
+    const { id } = params as { id?: string };
+    // No id is the name of a path, so nothing else has to be looked up.
+    if (id === undefined || isUuid(id)) return done();
+    const found = paths.find('GET', pathOf(request))?.store as KnownPath | undefined;
+    done(!found || found.url === routeOptions.url ? undefined : refusal(request, reply));
+  });
   // After the caller was authenticated, and before the body is read: it may have any type and length.
   app.addHook('preParsing', async (request, reply) => {
     if (!request.is404) return;
@@ -53,6 +61,12 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
     await sendOAuthRefusal(reply, refused);
   });
   app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
+}
+
+/** A path as it is declared, and the methods that it has. */
+interface KnownPath {
+  url: string;
+  methods: string[];
 }
 
 /** Returns whether a named parameter is empty; `*`, the rest of a path, may be. */
