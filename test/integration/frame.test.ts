@@ -289,6 +289,16 @@ describe('errors', () => {
     },
   );
 
+  test.each(['https://', 'https://:80', 'https://x.example:99999', 'https://300.1.1.1/a.png'])(
+    'a picture at %s is refused, since no browser can load it',
+    async (avatar_url) => {
+      const refused = await send(api.app, 400, post(JSON.stringify({ email: 'pictured@example.com', avatar_url })));
+      expect(refused.json().error.details).toEqual([
+        { field: 'avatar_url', code: 'format', message: 'must be an absolute URL' },
+      ]);
+    },
+  );
+
   test('an unknown field, a wrong type and a missing field are listed', async () => {
     const payload = JSON.stringify({ first_name: 7, nickname: 'x' });
     const { error } = (await send(api.app, 400, post(payload))).json();

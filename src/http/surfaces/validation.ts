@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv';
 import type { DataValidationCxt } from 'ajv/dist/types/index.js';
-import addFormats from 'ajv-formats';
+import addFormats, { type FormatsPlugin } from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../../domain/errors.js';
 import { isMailAddress } from '../../domain/logins/address.js';
@@ -26,6 +26,7 @@ const options = {
   code: { process: endingInTime },
 } as const;
 const formats = addFormats as unknown as (ajv: Ajv, formats: string[]) => Ajv;
+const isUri = (addFormats as unknown as FormatsPlugin).get('uri') as (text: string) => boolean;
 /** Puts a text into lower case if it is an id. */
 const lowerCaseId: FuncKeywordDefinition = {
   keyword: 'lowerCaseId',
@@ -39,7 +40,8 @@ const lowerCaseId: FuncKeywordDefinition = {
   },
 };
 // Values are validated as they were sent: by default Fastify would turn a null into "" and drop unknown fields.
-const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['uri', 'date-time'])
+const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['date-time'])
+  .addFormat('uri', (text) => isUri(text) && URL.canParse(text)) // `https://` is a URI, and no URL: it has no host
   .addFormat('email', isMailAddress)
   .addFormat('idn-email', /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u) // may be a stored address, from before there were bounds
   .addFormat('uuid', uuid)
