@@ -47,7 +47,15 @@ export class ConfigError extends Error {
   }
 }
 
-export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'reset-mfa' | 'retry-account' | 'dev';
+export type ProcessName =
+  | 'api'
+  | 'worker'
+  | 'migrate'
+  | 'reencrypt'
+  | 'reset-mfa'
+  | 'retry-account'
+  | 'make-owner'
+  | 'dev';
 
 const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   api: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'MASTER_KEYS'],
@@ -56,6 +64,7 @@ const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   reencrypt: ['DATABASE_URL', 'MASTER_KEYS'],
   'reset-mfa': ['DATABASE_URL'],
   'retry-account': ['DATABASE_URL'],
+  'make-owner': ['DATABASE_URL'],
   dev: [],
 };
 

@@ -57,7 +57,7 @@ describe('the configuration table of the README', () => {
   });
 
   test('says which process does not start without it in production', () => {
-    const processes = ['api', 'worker', 'migrate', 'reencrypt', 'reset-mfa', 'retry-account'] as const;
+    const processes = ['api', 'worker', 'migrate', 'reencrypt', 'reset-mfa', 'retry-account', 'make-owner'] as const;
     const needed = new Map(processes.map((process) => [process, neededInProduction(process)]));
     expect(Object.fromEntries(table.map((row) => [row.name, row.neededBy]))).toEqual(
       Object.fromEntries(

@@ -177,6 +177,7 @@ const uses: Record<string, string[]> = {
   'src/reencrypt.ts': ['src/run-process.ts', 'src/config.ts', 'src/domain', 'src/platform'],
   'src/reset-mfa.ts': ['src/run-process.ts', 'src/config.ts', 'src/domain', 'src/platform'],
   'src/retry-account.ts': ['src/run-process.ts', 'src/config.ts', 'src/domain', 'src/platform'],
+  'src/make-owner.ts': ['src/run-process.ts', 'src/config.ts', 'src/domain', 'src/platform'],
   'src/dev.ts': ['src/run-process.ts', 'src/dev', 'src/config.ts', 'src/platform'],
   'src/cluster.ts': ['src/run-process.ts', 'src/dev', 'src/config.ts', 'src/platform'],
 };

@@ -14,6 +14,7 @@ const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
 export const eventCatalogue = {
   'account.created': configuration('account'),
   'account.updated': configuration('account'),
+  'account.owner_appointed': { category: 'access', resource: 'account', severity: 'warning', domainEvent: false },
   // No webhook is left to report it to; every Owner gets a mail.
   'account.closed': { ...configuration('account'), severity: 'critical', domainEvent: false },
   'account.erased': { ...configuration('account'), severity: 'notice', domainEvent: false },

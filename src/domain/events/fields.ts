@@ -44,6 +44,7 @@ const connectionBefore = { ...connection, previous_status: 'The previous status.
 const declared = {
   'account.updated': changed,
   'application.updated': changed,
+  'account.owner_appointed': { user_id: 'The person.' },
   'account.closed': { slug: 'Its slug before.' },
   'application.deleted': { slug: 'Its slug before.' },
   'environment.created': { type: '`development` or `production`.' },
