@@ -7,8 +7,10 @@ import { createDomainChecks } from './domain/sso-domains/checks.js';
 import type { Clock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/database/db.js';
+import { isUpToDate } from './platform/database/migrations.js';
 import { createDns } from './platform/dns.js';
 import { createResolveName } from './platform/outbound/names.js';
+import type { ReadinessChecks } from './platform/readiness.js';
 import { tracedDns } from './platform/tracing/traced-calls.js';
 
 export interface SharedDeps {
@@ -53,3 +55,17 @@ export function composeShared({ config, db, now }: SharedDeps) {
     }),
   };
 }
+
+/** Returns how to find out about each part that api and worker need. */
+export const readinessChecks = ({
+  db,
+  processes,
+}: {
+  db: Pick<Db, 'ping' | 'statement'>;
+  processes: { ping(): Promise<void> };
+}) =>
+  ({
+    database: async () => db.ping().then(() => 'ok'),
+    migrations: async () => ((await isUpToDate(db)) ? 'ok' : 'outdated'),
+    temporal: async () => processes.ping().then(() => 'ok'),
+  }) satisfies ReadinessChecks;

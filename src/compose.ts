@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
-import { composeShared, outboundGuardOptions } from './compose-shared.js';
+import { composeShared, outboundGuardOptions, readinessChecks } from './compose-shared.js';
 import type { Config } from './config.js';
 import { createAssignments } from './domain/access/assignments/assignments.js';
 import { createProductionGuard } from './domain/access/assignments/production-people.js';
@@ -82,12 +82,12 @@ import { createCaptcha } from './platform/captcha.js';
 import { type Clock, systemClock } from './platform/clock.js';
 import type { Db } from './platform/database/db.js';
 import { listenToChannel } from './platform/database/listen.js';
-import { pendingMigrations } from './platform/database/migrations.js';
 import { createNotificationWaiters } from './platform/database/notifications.js';
 import { notingOutages } from './platform/metrics/metrics.js';
 import { createRegistry, watchPools } from './platform/metrics/server.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
+import { watchReadiness } from './platform/readiness.js';
 import { tracedCaptcha, tracedOutbound } from './platform/tracing/traced-calls.js';
 import type { Services } from './services.js';
 import { createProcesses } from './temporal/processes.js';
@@ -243,6 +243,9 @@ export async function composeApi(
   const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });
   const callers = createPublicPrincipals({ apiKeys, identityTokens: provider.accessTokens, limits });
 
+  const checks = readinessChecks({ db, processes });
+  watchReadiness(registry, checks);
+
   let isStopping = false;
   const app = await buildApp({
     baseUrl,
@@ -252,14 +255,7 @@ export async function composeApi(
     metrics: createHttpMetrics(registry),
     shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
     isStopping: () => isStopping,
-    health: {
-      dispensable: ['temporal'], // the outbox keeps what waits for it
-      checks: {
-        database: async () => db.ping().then(() => 'ok'),
-        migrations: async () => ((await pendingMigrations(db.source)).length === 0 ? 'ok' : 'outdated'),
-        temporal: async () => processes.ping().then(() => 'ok'),
-      },
-    },
+    health: { checks, dispensable: ['temporal'] }, // the outbox keeps what waits for it
     surfaces: [
       async (surface) => surface.register(wellKnown, { baseUrl, keys }),
       async (surface) => surface.register(oauth, { provider, logins, sso, captcha, limits }),

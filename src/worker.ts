@@ -1,12 +1,12 @@
 import 'reflect-metadata';
 import { checkDatabase, warnOfCollation } from './check-database.js';
-import { outboundGuardOptions } from './compose-shared.js';
+import { outboundGuardOptions, readinessChecks } from './compose-shared.js';
 import { loadConfig } from './config.js';
 import { watchClock } from './platform/clock-watch.js';
-import { pendingMigrations } from './platform/database/migrations.js';
 import { openDb } from './platform/database/open-db.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { createOutbound } from './platform/outbound/fetch.js';
+import type { ReadinessChecks } from './platform/readiness.js';
 import { stopAtSignals } from './platform/stopping.js';
 import { tracedMailer, tracedOutbound } from './platform/tracing/traced-calls.js';
 import { stopTracing } from './platform/tracing/tracing.js';
@@ -64,6 +64,11 @@ await runProcess('worker', command, async () => {
     giveUp: () => process.exit(1),
   });
   metrics.showWorking(workers.isWorking);
+  const checks = {
+    ...readinessChecks({ db, processes }),
+    workers: async () => (workers.isWorking() ? 'ok' : 'unavailable'),
+  } satisfies ReadinessChecks;
+  metrics.showReadiness(checks);
   const health =
     config.metricsPort === 0
       ? null
@@ -71,16 +76,7 @@ await runProcess('worker', command, async () => {
           host: config.production ? '::' : 'localhost',
           port: config.metricsPort + 1,
           metrics,
-          checks: {
-            database: () => db.ping(),
-            migrations: async () => {
-              if ((await pendingMigrations(db.source)).length > 0) throw new Error('outdated');
-            },
-            temporal: () => processes.ping(),
-            workers: async () => {
-              if (!workers.isWorking()) throw new Error('not working');
-            },
-          },
+          checks,
         });
   const relay = startOutboxRelay({ db, databaseUrl, processes, log });
   const fanOut = startWebhookFanOut({ db, databaseUrl, log });

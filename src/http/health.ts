@@ -1,11 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { Type } from 'typebox';
+import { type ReadinessChecks, statesOf } from '../platform/readiness.js';
 import { OneOf } from './surfaces/schemas.js';
 
-export type CheckState = 'ok' | 'unavailable' | 'outdated';
 export interface HealthOptions {
-  /** The state of each part by name; a check that throws says `unavailable`. */
-  checks: Record<string, () => Promise<CheckState>>;
+  checks: ReadinessChecks;
   /** Parts without which the api still serves: they are reported, but do not take it out of rotation. */
   dispensable?: readonly string[];
 }
@@ -28,26 +27,14 @@ export const health: FastifyPluginAsync<HealthOptions & { isStopping: () => bool
     '/readyz',
     { config, schema: { hide: true, response: { 200: Readiness, 503: Readiness } } },
     async (_request, reply) => {
-      const states = await Promise.all(
-        Object.entries(checks).map(
-          async ([name, check]) => [name, await within(4000, check()).catch(() => 'unavailable')] as const,
-        ),
-      );
-      const away = states.filter(([, state]) => state !== 'ok').map(([name]) => name);
+      const states = await statesOf(checks);
+      const away = Object.entries(states).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
       const serves = away.every((name) => dispensable.includes(name));
       const part = away.length === 0 ? 'ok' : serves ? 'degraded' : 'unavailable';
       const status = isStopping() ? 'stopping' : part;
       const isReady = serves && status !== 'stopping';
       if (!isReady) reply.header('retry-after', 5);
-      return reply.code(isReady ? 200 : 503).send({ status, checks: Object.fromEntries(states) });
+      return reply.code(isReady ? 200 : 503).send({ status, checks: states });
     },
   );
 };
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), ms);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}

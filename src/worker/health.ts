@@ -1,14 +1,12 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { listenForMetrics } from '../platform/listening.js';
-
-export type Checks = Record<string, () => Promise<void>>;
+import { type ReadinessChecks, statesOf } from '../platform/readiness.js';
 
 export interface HealthServer {
   host: string;
   port: number;
-  /** The parts by name; one that throws is unavailable. */
-  checks: Checks;
+  checks: ReadinessChecks;
   metrics: { text(): Promise<string>; contentType: string };
 }
 
@@ -40,28 +38,10 @@ export async function startHealthServer({ host, port, checks, metrics }: HealthS
   };
 }
 
-const checkMs = 3_000;
-
-async function ready(checks: Checks) {
-  const states = await Promise.all(
-    Object.entries(checks).map(async ([name, check]) => {
-      const ok = await inTime(check).then(
-        () => true,
-        () => false,
-      );
-      return [name, ok ? 'ok' : 'unavailable'] as const;
-    }),
-  );
-  const status = states.every(([, state]) => state === 'ok') ? 'ok' : 'unavailable';
-  return { status, checks: Object.fromEntries(states) };
-}
-
-async function inTime(check: () => Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer')), checkMs);
-  });
-  await Promise.race([check(), late]).finally(() => clearTimeout(timer));
+async function ready(checks: ReadinessChecks) {
+  const states = await statesOf(checks);
+  const status = Object.values(states).every((state) => state === 'ok') ? 'ok' : 'unavailable';
+  return { status, checks: states };
 }
 
 const json = (response: ServerResponse, status: number, body: object) =>

@@ -2,6 +2,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import { Gauge, Histogram } from 'prom-client';
 import type { Db } from '../platform/database/db.js';
 import { createRegistry, watchPools } from '../platform/metrics/server.js';
+import { type ReadinessChecks, watchReadiness } from '../platform/readiness.js';
 import { watchBacklog } from './backlog.js';
 
 /**
@@ -31,6 +32,8 @@ export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => P
         },
       });
     },
+    /** Adds the gauge of what `/readyz` says. */
+    showReadiness: (checks: ReadinessChecks): void => watchReadiness(registry, checks),
     text: async () => (await Promise.all([registry.metrics(), more()])).join('\n'),
     contentType: registry.contentType,
     /** Measures each attempt of an activity. */

@@ -162,6 +162,7 @@ describe('the metrics of a process', () => {
     expect(answer.statusCode).toBe(200);
     const ofWorker = createMetrics(api.database.db);
     ofWorker.showWorking(() => true);
+    ofWorker.showReadiness({ migrations: async () => 'outdated', workers: () => Promise.reject(new Error('gone')) });
     shown = `${await api.registry.metrics()}\n${await ofWorker.text()}`;
   });
 
@@ -170,6 +171,20 @@ describe('the metrics of a process', () => {
     const asked = (await namesWatched()).filter((name) => !name.startsWith('temporal_')); // test/workflows/worker-process tests those
     expect(asked.length).toBeGreaterThan(20);
     expect(asked.filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  test('say of each part that the process needs whether it is ready, as its /readyz does', async () => {
+    const ready = [...shown.matchAll(/^gatehouse_readiness\{(.*)\} (\d)$/gm)].map(([, labels = '', value]) => {
+      const label = (name: string) => new RegExp(`${name}="(\\w+)"`).exec(labels)?.[1];
+      return `${label('process')} ${label('check')} ${value}`;
+    });
+    expect(ready.sort()).toEqual([
+      'api database 1',
+      'api migrations 1',
+      'api temporal 0', // there is none in this test
+      'worker migrations 0',
+      'worker workers 0',
+    ]);
   });
 
   test('are described, metric by metric, in the reference', async () => {

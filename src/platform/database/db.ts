@@ -36,6 +36,8 @@ export interface Db {
 export interface Statement {
   name: string;
   text: string;
+  /** Milliseconds to wait for its answer, if that is less than those of the connection, which is thrown away then. */
+  withinMs?: number;
 }
 
 /** Runs a statement in a scope, in a transaction of its own or in one that is open. */

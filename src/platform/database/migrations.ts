@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { lastOfFormer } from '../../../entities/migrations/former.js';
 import { migrations } from '../../../entities/migrations/index.js';
+import { seconds } from '../clock.js';
 import { StartError } from '../start-error.js';
+import type { Db } from './db.js';
 import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
 import { assertOwnDatabase, assertUsable, changedCollation } from './usable-database.js';
@@ -148,22 +150,34 @@ const functions = [
 ];
 
 /** Returns the names of this version's migrations that have not run in the database. */
-export async function pendingMigrations(source: DataSource): Promise<string[]> {
-  const names = new Set(await namesOf(source));
-  return migrations.map(({ name }) => name).filter((name) => !names.has(name));
+export const pendingMigrations = async (source: DataSource): Promise<string[]> => missingFrom(await namesOf(source));
+
+/**
+ * Whether none is missing, for a check that is repeated: while PostgreSQL does not answer, it must not occupy one more
+ * connection each time.
+ */
+export async function isUpToDate(db: Pick<Db, 'statement'>): Promise<boolean> {
+  const statement = { name: 'read_migrations', text: readNames, withinMs: seconds(4) };
+  const rows = await db.statement<{ name: string }>(statement, []);
+  return missingFrom(rows.map(({ name }) => name)).length === 0;
+}
+
+function missingFrom(names: readonly string[]): string[] {
+  const ran = new Set(names);
+  return migrations.map(({ name }) => name).filter((name) => !ran.has(name));
 }
 
 /** Whether any migration has run in the database, of this version or another one. */
 export const hasSchema = async (source: DataSource): Promise<boolean> => (await namesOf(source)).length > 0;
 
+const readNames = 'select name from migrations order by id';
+
 /** Returns the names of the migrations that have run in the database, in order. */
 async function namesOf(source: DataSource): Promise<string[]> {
-  const seen = await source
-    .query<{ name: string }[]>('select name from migrations order by id')
-    .catch((error: unknown) => {
-      if (hasCondition(error, 'undefined_table')) return []; // an empty database
-      throw error;
-    });
+  const seen = await source.query<{ name: string }[]>(readNames).catch((error: unknown) => {
+    if (hasCondition(error, 'undefined_table')) return []; // an empty database
+    throw error;
+  });
   return seen.map(({ name }) => name);
 }
 

@@ -92,7 +92,10 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await runner.release();
       }
     },
-    statement: ({ name, text }, values) => runStatement<never>(pool, (client) => client.query({ name, text, values })),
+    statement({ name, text, withinMs }, values) {
+      const query = { name, text, values, query_timeout: withinMs };
+      return runStatement<never>(pool, (client) => client.query(query));
+    },
     statementIn(scope, statement, values) {
       const run = (client: pg.PoolClient) => new ScopedQuery(statement, values, scope).answerOn<never>(client);
       return runStatement<never>(pool, run, () => false);
