@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DomainError } from '../domain/errors.js';
+import { minutes } from '../platform/clock.js';
 import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import { isProcessName } from '../platform/process-kinds.js';
@@ -14,6 +15,8 @@ export interface LaneDeps {
   processes: Pick<Processes, 'start'>;
   log: Pick<Logger, 'info' | 'warn'>;
   batchSize?: number;
+  /** How long PostgreSQL may take for a statement, in milliseconds. */
+  answerWithinMs?: number;
 }
 
 const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };
@@ -34,6 +37,14 @@ const awayS = 5;
 /** Returns the seconds until a message is tried again whose own start has failed. */
 const pauseAfter = (attempts: number) => Math.min(2 ** Math.min(attempts, 10), 300);
 
+/**
+ * Bounds all statements: on a connection whose other end is gone, a relay would wait as long as a batch of a worker may
+ * take, and nothing would be started meanwhile.
+ */
+const within = (db: Pick<Db, 'statement'>, withinMs: number): Pick<Db, 'statement'> => ({
+  statement: (one, values) => db.statement({ ...one, withinMs }, values),
+});
+
 /** Runs a start in the trace of the change that asked for it, if there is one. */
 function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => Promise<T>): Promise<T> {
   const tracing = activeTracing();
@@ -48,9 +59,10 @@ function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => 
  */
 export async function runLane(
   lane: Lane,
-  { db, processes, log, batchSize = 20 }: LaneDeps,
+  { db: anyDb, processes, log, batchSize = 20, answerWithinMs = minutes(1) }: LaneDeps,
   isOver: (idle: boolean) => boolean | Promise<boolean>,
 ): Promise<void> {
+  const db = within(anyDb, answerWithinMs);
   const claims = createClaims(db, lane, batchSize);
   let isAway = false;
   let takenAt = -thereMs;

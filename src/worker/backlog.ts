@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 import { countWaitingProcesses } from '../domain/processes/counts.js';
+import { seconds } from '../platform/clock.js';
 import type { Db, Statement } from '../platform/database/db.js';
+
+/** On a connection whose other end is gone the figures would stay as they are, and no alert would fire. */
+const withinMs = seconds(10);
 
 const queues: Statement = {
   name: 'count_queues',
+  withinMs,
   text: `
 select outbox.count as outbox, outbox.oldest as "outboxAge", events.count as events, events.oldest as "eventsAge"
 from (select count(*)::int, coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::float as oldest from outbox) outbox,
@@ -20,6 +25,7 @@ interface Queues {
 
 const standing: Statement = {
   name: 'read_standing',
+  withinMs,
   text: `select (select extract(epoch from max(signs_until)) from signing_keys)::float as "keysEnd",
   pg_database_size(current_database())::float as size`,
 };
@@ -55,7 +61,7 @@ export function watchBacklog(registry: Registry, db: Pick<Db, 'statement'>): voi
 }
 
 function watchProcesses(registers: Registry[], db: Pick<Db, 'statement'>): void {
-  const processes = remembered(slowlyMs, () => countWaitingProcesses(db));
+  const processes = remembered(slowlyMs, () => countWaitingProcesses(db, withinMs));
   new Gauge({
     name: 'gatehouse_processes',
     help: 'Waiting durable processes, by kind and state; at most 20000 of a kind are counted.',

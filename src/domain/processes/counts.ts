@@ -66,8 +66,11 @@ const none: WaitingProcesses[] = Object.entries(waiting).flatMap(([kind, { state
   states.map((state) => ({ kind, state, count: 0, overdue: 0 })),
 );
 
-/** Counts every kind and open state, including empty ones; at most 20 000 rows of each kind are read. */
-export async function countWaitingProcesses(db: Pick<Db, 'statement'>): Promise<WaitingProcesses[]> {
-  const rows = await db.statement<WaitingProcesses>(statement, []);
+/**
+ * Counts every kind and open state, including empty ones; at most 20 000 rows of each kind are read.
+ * @param withinMs how long PostgreSQL may take
+ */
+export async function countWaitingProcesses(db: Pick<Db, 'statement'>, withinMs?: number): Promise<WaitingProcesses[]> {
+  const rows = await db.statement<WaitingProcesses>({ ...statement, withinMs }, []);
   return none.map((empty) => rows.find(({ kind, state }) => kind === empty.kind && state === empty.state) ?? empty);
 }
