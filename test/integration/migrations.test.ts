@@ -288,6 +288,20 @@ test('a process whose role finds no schema reports where it looked, and not that
   }
 });
 
+test('a password that PostgreSQL refuses the service is reported, and changes neither role nor schema', async () => {
+  const url = new URL(database.url);
+  url.password = 'another-one';
+  const said: string[] = [];
+  const onWarning = (warning: string) => void said.push(warning);
+  expect(await migrate(database.ownerUrl, url.href, { onWarning })).toEqual([]);
+  expect(said).toEqual([
+    expect.stringMatching(new RegExp(`^PostgreSQL refuses the role ${url.username} the password in DATABASE_URL`)),
+  ]);
+  expect(said.join()).not.toContain('another-one');
+  expect(await migrate(database.ownerUrl, database.url, { onWarning })).toEqual([]);
+  expect(said).toHaveLength(1);
+});
+
 test('a collation that has changed is reported by a migration and by a starting process, and stops neither', async () => {
   const said: string[] = [];
   const onWarning = (warning: string) => said.push(warning);

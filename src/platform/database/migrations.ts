@@ -7,6 +7,7 @@ import { StartError } from '../start-error.js';
 import type { Db } from './db.js';
 import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
+import { refusedPassword } from './refused-password.js';
 import { assertOwnDatabase, assertUsable, changedCollation } from './usable-database.js';
 
 // An arbitrary number that must never change: it keeps two `migrate` processes from running at the same time.
@@ -66,6 +67,8 @@ export async function migrate(
       onWait();
     }
     await grantToService(source, new URL(serviceUrl));
+    const refused = await refusedPassword(serviceUrl);
+    if (refused) onWarning(refused);
     return (await namesOf(source)).filter((name) => !before.includes(name));
   } finally {
     await lock.release();

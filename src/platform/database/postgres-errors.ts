@@ -4,6 +4,7 @@ import pg from 'pg';
 const sqlStates = {
   foreign_key_violation: '23503',
   in_failed_sql_transaction: '25P02',
+  invalid_password: '28P01',
   serialization_failure: '40001',
   deadlock_detected: '40P01',
   insufficient_privilege: '42501',
