@@ -165,7 +165,10 @@ function secureAnswers(app: FastifyInstance, baseUrl: string) {
   });
 }
 
-/** Sets the security headers of answers, unless they are set; pages have stricter ones of their own. */
+/**
+ * Sets the security headers of answers, and that no cache stores them, unless a route has set its own; pages have
+ * stricter ones.
+ */
 function secure(reply: FastifyReply, baseUrl: string): void {
   const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
   set('x-content-type-options', 'nosniff');

@@ -364,6 +364,7 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
   const leak = ours.exec(body);
   if (leak && !/^\/(docs|openapi\.json)/.test(route.url)) return `the body shows ours: ${leak[0]}`;
   if (!headers['x-request-id'] || headers['x-content-type-options'] !== 'nosniff') return 'headers are missing';
+  if (!headers['cache-control']) return 'a cache may store the answer';
   if (status < 400 || route.method === 'HEAD') return null;
   // The normalized path is no route, and unknown paths are answered alike everywhere.
   if (status === 404 && /%2e%2e/i.test(String(sent.url))) return envelopeProblem(sent, response);

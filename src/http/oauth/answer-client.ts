@@ -28,7 +28,7 @@ export function answerClient(
     Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null),
   );
   if (wantsJson(request)) {
-    return reply.header('cache-control', 'no-store').send({ redirect_to: redirectUri, form_post: said });
+    return reply.send({ redirect_to: redirectUri, form_post: said });
   }
   // Applications that ask without a page do so in a hidden frame, where nobody can press a button.
   const isFramed = prompt.none && request.headers['sec-fetch-dest'] !== 'document';

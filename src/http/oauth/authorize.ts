@@ -144,5 +144,5 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   }
 
   const sendJson = (reply: FastifyReply, error: string, description: string) =>
-    reply.code(401).header('cache-control', 'no-store').send({ error, error_description: description });
+    reply.code(401).send({ error, error_description: description });
 };

@@ -37,16 +37,13 @@ export function sendBarred(
   const { request, reply } = visit;
   const providers = code === 'sso_required' ? providersOf(visit, connections) : [];
   if (wantsJson(request)) {
-    return reply
-      .code(403)
-      .header('cache-control', 'no-store')
-      .send({
-        error: code,
-        error_description: recovery?.isWrong ? 'the recovery code is wrong, or was used' : descriptions[code],
-        methods: methods.map((method) => methodNames[method]),
-        ...(code === 'sso_required' && { sso_connections: providers }),
-        ...(recovery && { sso_recovery_token: recovery.token }),
-      });
+    return reply.code(403).send({
+      error: code,
+      error_description: recovery?.isWrong ? 'the recovery code is wrong, or was used' : descriptions[code],
+      methods: methods.map((method) => methodNames[method]),
+      ...(code === 'sso_required' && { sso_connections: providers }),
+      ...(recovery && { sso_recovery_token: recovery.token }),
+    });
   }
   const ways = [
     ...methods.map((method) => ({

@@ -101,12 +101,9 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
 
 /** Asks a script the same in JSON. */
 const tell = ({ reply, asked }: Visit, session: HostedSession) =>
-  reply
-    .code(409)
-    .header('cache-control', 'no-store')
-    .send({
-      error: 'consent_required',
-      error_description: 'post the same parameters with session, and choice=allow or choice=deny',
-      session: session.id,
-      scope: asked.scope.join(' '),
-    });
+  reply.code(409).send({
+    error: 'consent_required',
+    error_description: 'post the same parameters with session, and choice=allow or choice=deny',
+    session: session.id,
+    scope: asked.scope.join(' '),
+  });

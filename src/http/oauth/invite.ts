@@ -59,7 +59,7 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
   async function sendVoid(request: FastifyRequest, reply: FastifyReply, token: string) {
     if (!wantsJson(request)) return sendOver(request, reply, await over(token));
     const error_description = 'the link is unknown, has expired or was used already';
-    return reply.code(400).header('cache-control', 'no-store').send({ error: 'invalid_request', error_description });
+    return reply.code(400).send({ error: 'invalid_request', error_description });
   }
 };
 
@@ -101,11 +101,10 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
   const { email, placeName, inviter, asksNames, asksPassword, settings } = offered;
   const minLength = settings.passwordMinLength;
   if (wantsJson(request)) {
-    const answer = reply.header('cache-control', 'no-store');
     if (error !== null)
-      return answer.code(400).send({ error: 'invalid_request', ...refusalInJson(error, { length: minLength }) });
+      return reply.code(400).send({ error: 'invalid_request', ...refusalInJson(error, { length: minLength }) });
     const fields = [...(asksNames ? ['first_name', 'last_name'] : []), ...(asksPassword ? ['password'] : [])];
-    return answer.send({ email, place_name: placeName, fields, password_min_length: minLength });
+    return reply.send({ email, place_name: placeName, fields, password_min_length: minLength });
   }
   const values = {
     action,
@@ -125,8 +124,7 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
 }
 
 async function sendDone(options: HostedOptions, { request, reply, offered }: Visit) {
-  if (wantsJson(request))
-    return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted', continue_to: offered.siteUrl });
+  if (wantsJson(request)) return reply.send({ status: 'invite_accepted', continue_to: offered.siteUrl });
   const { placeName, email, intent, siteUrl } = offered;
   const next = await pastSomeoneElse(options, request, offered, siteUrl);
   const values = { placeName, email, opensClient: intent !== 'directory', ...next, client: clientOf(offered) };

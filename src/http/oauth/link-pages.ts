@@ -45,7 +45,7 @@ export const shownClient = (client: Client) => ({ name: client.name, logoUrl: cl
 export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: string | null }): FastifyReply {
   const { request, reply, link, client } = visit;
   if (wantsJson(request)) {
-    return reply.code(400).header('cache-control', 'no-store').send({
+    return reply.code(400).send({
       error: 'invalid_request',
       error_description: 'the link is unknown, has expired or was used already',
     });

@@ -73,7 +73,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   function goOn(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
     const { client, redirectUri, state } = asked;
     if (redirectUri !== null) return redirect(request, reply, redirectUri, { state });
-    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
+    if (wantsJson(request)) return reply.send({ redirect_to: null });
     const values = { clientUrl: homeOf(asked), isUnconfirmed: false, isOver: false };
     return sendPage(request, reply, 'signed-out', values, pageOptions(client, asked));
   }
@@ -85,7 +85,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   function stay(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
     const home = homeOf(asked);
     if (home !== null) return redirect(request, reply, home);
-    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
+    if (wantsJson(request)) return reply.send({ redirect_to: null });
     return sendPage(request, reply, 'still-signed-in', {}, pageOptions(asked.client, asked));
   }
 
@@ -93,7 +93,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const { client, parameters, redirectUri } = asked;
     if (wantsJson(request)) {
       const answer = { error: 'confirmation_required', error_description: 'post the same parameters with confirm=yes' };
-      return reply.code(409).header('cache-control', 'no-store').send(answer);
+      return reply.code(409).send(answer);
     }
     const goesTo = [redirectUri, homeOf(asked)].filter((uri) => uri !== null);
     return sendPage(

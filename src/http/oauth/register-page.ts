@@ -28,16 +28,15 @@ export function sendSignUp(
   const { passwordMinLength: minLength, selfSignupRequireCaptcha } = client.settings;
   const captcha = selfSignupRequireCaptcha ? siteKey : null;
   if (wantsJson(request)) {
-    const answer = reply.header('cache-control', 'no-store');
     if (error === null) {
-      return answer.send({
+      return reply.send({
         fields: ['email', 'password', 'first_name', 'last_name'],
         password_min_length: minLength,
         captcha,
       });
     }
     const isRefusal = refusals.includes(error);
-    return answer
+    return reply
       .code(isRefusal ? 403 : 400)
       .send({ error: isRefusal ? 'access_denied' : 'invalid_request', ...refusalInJson(error, { length: minLength }) });
   }

@@ -80,7 +80,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
 
   function sendCheckMail(visit: Visit, email: string) {
     if (!wantsJson(visit.request)) return signInPage.send(visit, { email, error: 'sign_in.notice.check_mail' });
-    return visit.reply.header('cache-control', 'no-store').send({ status: 'check_your_email' });
+    return visit.reply.send({ status: 'check_your_email' });
   }
 };
 

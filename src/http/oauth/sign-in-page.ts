@@ -202,15 +202,12 @@ function sendRefusal(
   { error = null, resendTicket }: ShownSignIn,
   next: string,
 ): FastifyReply {
-  return reply
-    .code(401)
-    .header('cache-control', 'no-store')
-    .send({
-      error: error !== null && refusals.includes(error) ? 'access_denied' : 'login_required',
-      ...(error === null ? { error_description: next } : refusalInJson(error)),
-      ...(resendTicket && { resend_ticket: resendTicket }),
-      methods: methods.map((method) => methodNames[method]),
-    });
+  return reply.code(401).send({
+    error: error !== null && refusals.includes(error) ? 'access_denied' : 'login_required',
+    ...(error === null ? { error_description: next } : refusalInJson(error)),
+    ...(resendTicket && { resend_ticket: resendTicket }),
+    methods: methods.map((method) => methodNames[method]),
+  });
 }
 
 export type SignInPage = ReturnType<typeof createSignInPage>;

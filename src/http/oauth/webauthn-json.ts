@@ -39,7 +39,7 @@ export function answerWebauthnInJson(app: FastifyInstance): void {
 }
 
 export const refuseInJson = (reply: FastifyReply, error: string, status = 400): FastifyReply =>
-  reply.code(status).header('cache-control', 'no-store').send({ error });
+  reply.code(status).send({ error });
 
 /** The authenticator's answer, as the script sent it, or as JSON in a form: unchecked, for the domain to judge. */
 export function credentialIn(body: unknown): unknown {

@@ -49,7 +49,7 @@ export function sendErrorPage(
   const retryAfterSeconds = refusal instanceof DomainError ? refusal.options.retryAfter : undefined;
   if (refusal instanceof DomainError) tellWhen(reply, refusal);
   if (wantsJson(request)) {
-    return reply.code(status).header('cache-control', 'no-store').send({ error: code, error_description: detail });
+    return reply.code(status).send({ error: code, error_description: detail });
   }
   const texts = isStepAlone(request, status) ? 'step' : textsOf(status, code);
   const shown = refusal instanceof OAuthError && texts !== 'step' ? detail : null;

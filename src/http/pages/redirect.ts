@@ -10,7 +10,6 @@ export function redirect(
   parameters: Record<string, string | null> = {},
 ): FastifyReply {
   const target = withParameters(uri, parameters);
-  reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
   if (wantsJson(request)) return reply.send({ redirect_to: target });
   // A header is ASCII; other characters of a registered URI are escaped as a browser would.
   return reply

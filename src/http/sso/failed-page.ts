@@ -106,7 +106,7 @@ function send(
       error: `sso.${code}`,
       error_description: `the ${what} through the identity provider cannot continue`,
     };
-    return reply.code(status).header('cache-control', 'no-store').send(answer);
+    return reply.code(status).send(answer);
   }
   const texts = {
     title: `sso_failed.${words}.title`,

@@ -79,9 +79,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
     const { redirectUri = null, homeUrl = null, clientId = null, uiLocales = null } = step?.onward ?? {};
     const isUnconfirmed = step !== null && !step.isConfirmed;
     if (wantsJson(request)) {
-      return reply
-        .header('cache-control', 'no-store')
-        .send({ redirect_to: redirectUri, is_unconfirmed: isUnconfirmed });
+      return reply.send({ redirect_to: redirectUri, is_unconfirmed: isUnconfirmed });
     }
     const client = clientId === null ? null : await clients.find(clientId);
     const values = { clientUrl: redirectUri ?? homeUrl, isUnconfirmed, isOver: step === null };

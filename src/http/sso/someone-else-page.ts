@@ -30,7 +30,7 @@ export function askSomeoneElse(
 ): FastifyReply {
   if (wantsJson(request)) {
     const answer = { error: 'confirmation_required', error_description: 'post the same parameters to /sso/complete' };
-    return reply.code(409).header('cache-control', 'no-store').send(answer);
+    return reply.code(409).send(answer);
   }
   return sendPage(request, reply, 'sso-someone-else', { action: '/sso/complete', params: fields, ...values }, options);
 }

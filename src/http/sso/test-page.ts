@@ -31,7 +31,7 @@ export function sendTestDone(request: FastifyRequest, reply: FastifyReply, found
   const { status, would, refusal } = found.report;
   const code = would.code && `sso.${would.code}`;
   if (wantsJson(request)) {
-    return reply.header('cache-control', 'no-store').send({ status, would: would.effect, reason: code });
+    return reply.send({ status, would: would.effect, reason: code });
   }
   const texts = status === 'refused' ? 'refused' : would.effect === 'refuse' ? 'stranger' : would.effect;
   return sendPage(request, reply, 'sso-test-done', {

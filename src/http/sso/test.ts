@@ -29,7 +29,7 @@ export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { 
     const connection = await tests.preview(token);
     if (!connection) return sendTestVoid(request, reply);
     const values = { action, token, connection: connection.name };
-    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ connection: connection.name });
+    if (wantsJson(request)) return reply.send({ connection: connection.name });
     return sendPage(request, reply, 'sso-test', values);
   });
 

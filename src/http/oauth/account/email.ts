@@ -79,7 +79,7 @@ export const email: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { lo
   function show(visit: AccountVisit, { typed, isSent, isAgain = false, error = null }: Shown, status = 200) {
     const { email: present } = visit.session;
     if (wantsJson(visit.request)) {
-      return visit.reply.header('cache-control', 'no-store').send({ email: isSent ? typed : present, sent: isSent });
+      return visit.reply.send({ email: isSent ? typed : present, sent: isSent });
     }
     return sendAccountPage(visit, 'account-email', { present, typed, isSent, isAgain, error }, { status });
   }

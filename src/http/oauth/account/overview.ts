@@ -30,7 +30,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     const visit = await visits.open(request, reply, 'account');
     if (!visit) return reply;
     const found = await read(visit);
-    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send(inJson(found));
+    if (wantsJson(request)) return reply.send(inJson(found));
     const siteUrl = siteOf(visit.client.redirectUris);
     return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit), siteUrl });
   });

@@ -48,7 +48,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
     const codes = opened.outcome === 'opened' ? await opened.take() : null;
     if (!codes) return visits.done(visit, 'codes_shown');
     if (wantsJson(visit.request)) {
-      return visit.reply.header('cache-control', 'no-store').send({ recovery_codes: codes });
+      return visit.reply.send({ recovery_codes: codes });
     }
     return sendAccountPage(visit, 'account-codes', { codes });
   }

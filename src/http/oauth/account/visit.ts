@@ -153,7 +153,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
       if (!visit || visit.form.get('session') === visit.session.id) return visit;
       if (wantsJson(request)) {
         const error_description = 'session must be the id of the session that is signed in';
-        reply.code(409).header('cache-control', 'no-store').send({ error: 'session_changed', error_description });
+        reply.code(409).send({ error: 'session_changed', error_description });
       } else {
         redirect(request, reply, accountUrl(baseUrl, 'account', { ...visit.params, done: 'session_changed' }));
       }

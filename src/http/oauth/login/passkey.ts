@@ -20,7 +20,7 @@ export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     if (!visit) return reply;
     assertAllowed(visit);
     const { options, token } = await logins.passkeyLogin.begin(requestOf(visit));
-    return reply.header('cache-control', 'no-store').send({ options, passkey_token: token });
+    return reply.send({ options, passkey_token: token });
   });
 
   app.post(

@@ -26,19 +26,16 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
     const isDone = isSent && error === null; // the request was for a code, which is on its way
-    return reply
-      .code(isDone ? 200 : 401)
-      .header('cache-control', 'no-store')
-      .send({
-        ...(!isDone && {
-          error: error === null ? 'mfa_required' : 'access_denied',
-          ...(error === null ? { error_description: 'a second factor is needed' } : refusalInJson(error)),
-        }),
-        challenge_token: token,
-        available_factors: factors,
-        code_sent: isSent,
-        expires_at: expiresAt.toISOString(),
-      });
+    return reply.code(isDone ? 200 : 401).send({
+      ...(!isDone && {
+        error: error === null ? 'mfa_required' : 'access_denied',
+        ...(error === null ? { error_description: 'a second factor is needed' } : refusalInJson(error)),
+      }),
+      challenge_token: token,
+      available_factors: factors,
+      code_sent: isSent,
+      expires_at: expiresAt.toISOString(),
+    });
   }
   const chosen = challenge.factor && factors.includes(challenge.factor) ? challenge.factor : factors[0];
   return sendPage(

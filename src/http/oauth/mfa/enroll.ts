@@ -42,7 +42,7 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
 /** Asks for a passkey or security key; the script does the rest, at its own endpoints. */
 function sendWebauthnEnrollment({ visit, token }: Step) {
   const { request, reply, client, asked } = visit;
-  if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ enrollment_token: token });
+  if (wantsJson(request)) return reply.send({ enrollment_token: token });
   return sendPage(
     request,
     reply,

@@ -16,17 +16,14 @@ export interface ShownEnrollment extends Omit<Begun, 'email'> {
 export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until }: ShownEnrollment): FastifyReply {
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
-    return reply
-      .code(401)
-      .header('cache-control', 'no-store')
-      .send({
-        error: 'mfa_enrollment_required',
-        error_description: 'a second factor must be enrolled',
-        enrollment_token: token,
-        factors,
-        expires_at: expiresAt.toISOString(),
-        grace_expires_at: until?.toISOString() ?? null,
-      });
+    return reply.code(401).send({
+      error: 'mfa_enrollment_required',
+      error_description: 'a second factor must be enrolled',
+      enrollment_token: token,
+      factors,
+      expires_at: expiresAt.toISOString(),
+      grace_expires_at: until?.toISOString() ?? null,
+    });
   }
   return sendPage(
     request,

@@ -26,7 +26,7 @@ export const createExpiredPage =
   ): Promise<FastifyReply> => {
     if (wantsJson(request)) {
       const error_description = 'the sign-in is unknown, has expired or is complete';
-      return reply.code(400).header('cache-control', 'no-store').send({ error: 'expired', error_description });
+      return reply.code(400).send({ error: 'expired', error_description });
     }
     const client = await clients.find(read.values.get('client_id') ?? '');
     const parameters = client && repeatable(read, client, baseUrl);

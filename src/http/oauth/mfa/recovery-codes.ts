@@ -30,7 +30,7 @@ const refusesOthers =
   (request: FastifyRequest, reply: FastifyReply, read: ReadParameters) => {
     if (!wantsJson(request)) return expired(request, reply, read, 'codes_elsewhere');
     const error_description = 'the recovery codes are for the browser that enrolled the factor, by its cookie';
-    return reply.code(400).header('cache-control', 'no-store').send({ error: 'other_browser', error_description });
+    return reply.code(400).send({ error: 'other_browser', error_description });
   };
 
 /**
@@ -73,14 +73,11 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     const { enrollmentToken } = opened;
     if (wantsJson(request)) {
       const codes = await opened.take();
-      return reply
-        .code(codes ? 200 : 400)
-        .header('cache-control', 'no-store')
-        .send({
-          ...(!codes && { error: 'shown', error_description: 'the recovery codes were shown already' }),
-          recovery_codes: codes,
-          enrollment_token: enrollmentToken,
-        });
+      return reply.code(codes ? 200 : 400).send({
+        ...(!codes && { error: 'shown', error_description: 'the recovery codes were shown already' }),
+        recovery_codes: codes,
+        enrollment_token: enrollmentToken,
+      });
     }
     const pending = await pendingSignIns.find(enrollmentToken, 'hosted');
     const visit = pending && (await orNowhere(hosted.resume(request, reply, pending, nothing)));

@@ -11,7 +11,7 @@ import { anotherPersonUrl, type Visit } from '../visit.js';
 export function sendMfaRefused(visit: Visit): FastifyReply {
   const { request, reply } = visit;
   if (wantsJson(request)) {
-    return reply.code(403).header('cache-control', 'no-store').send({
+    return reply.code(403).send({
       error: 'mfa.enrollment_required',
       error_description: 'the deadline for enrolling a second factor has passed; ask an administrator to reset it',
     });

@@ -37,7 +37,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     }
     const locale = readerLocaleOf(request, visit);
     await logins.passwordReset.forgot({ client, email, locale, parameters: flowOf(visit) });
-    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ status: 'check_your_email' });
+    if (wantsJson(request)) return reply.send({ status: 'check_your_email' });
     return signInPage.send(visit, { email, error: 'sign_in.notice.reset_mail' });
   });
 };
@@ -45,9 +45,8 @@ export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (a
 function sendForgot(visit: Visit, { email, error }: { email: string; error: TextKey | null }) {
   const { request, reply, client } = visit;
   if (wantsJson(request)) {
-    const answer = reply.header('cache-control', 'no-store');
-    if (error === null) return answer.send({ fields: ['email'] });
-    return answer.code(400).send({ error: 'invalid_request', ...refusalInJson(error) });
+    if (error === null) return reply.send({ fields: ['email'] });
+    return reply.code(400).send({ error: 'invalid_request', ...refusalInJson(error) });
   }
   const params = flowOf(visit);
   return sendPage(

@@ -66,9 +66,8 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
   const { request, reply, client } = visit;
   if (!client) return sendLinkVoid(visit, { resendToken: null }); // it was deleted this very moment
   if (wantsJson(request)) {
-    const answer = reply.header('cache-control', 'no-store');
-    if (error === null) return answer.send({ email, password_min_length: minLength });
-    return answer.code(400).send({ error: 'invalid_request', ...refusalInJson(error, { length: minLength }) });
+    if (error === null) return reply.send({ email, password_min_length: minLength });
+    return reply.code(400).send({ error: 'invalid_request', ...refusalInJson(error, { length: minLength }) });
   }
   const values = { action: '/oauth/password/reset', token, email, minLength, error, client: shownClient(client) };
   return sendPage(request, reply, 'reset-password', values, linkPageOptions(visit));
@@ -78,7 +77,7 @@ async function sendDone(options: HostedOptions, visit: LinkVisit, link: FoundLin
   const { request, reply, client } = visit;
   const way = wayOn(link, visit.begins);
   if (wantsJson(request)) {
-    return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: way });
+    return reply.send({ status: 'password_changed', continue_to: way });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
   const next = await pastSomeoneElse(options, request, link, way);

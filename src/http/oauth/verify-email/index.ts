@@ -66,9 +66,8 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
   if (!client) return sendLinkVoid(visit, { resendToken: null }); // it was deleted this very moment
   const asks: Asks = asksPassword ? 'password' : link.joins && link.isVerified ? 'join' : 'click';
   if (wantsJson(request)) {
-    const answer = reply.header('cache-control', 'no-store');
-    if (request.method === 'GET') return answer.send({ email: link.email, asks });
-    return answer.code(401).send({
+    if (request.method === 'GET') return reply.send({ email: link.email, asks });
+    return reply.code(401).send({
       error: error === null ? 'login_required' : 'access_denied',
       ...(error === null
         ? { error_description: 'send the password that was chosen at sign-up' }
@@ -83,7 +82,7 @@ async function sendConfirmed(options: HostedOptions, visit: LinkVisit, link: Fou
   const { request, reply, client } = visit;
   const way = wayOn(link, visit.begins);
   if (wantsJson(request)) {
-    return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: way });
+    return reply.send({ status: 'email_verified', continue_to: way });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
   const next = await pastSomeoneElse(options, request, link, way);

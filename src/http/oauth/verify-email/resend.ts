@@ -52,5 +52,4 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
   }
 };
 
-const sendStatus = (reply: FastifyReply) =>
-  reply.header('cache-control', 'no-store').send({ status: 'check_your_email' });
+const sendStatus = (reply: FastifyReply) => reply.send({ status: 'check_your_email' });

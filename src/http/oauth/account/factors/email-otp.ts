@@ -74,7 +74,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
   function show(visit: AccountVisit, { isSent, isAgain = false, error = null }: Shown) {
     const { email } = visit.session;
     if (wantsJson(visit.request)) {
-      return visit.reply.header('cache-control', 'no-store').send({ email, sent: isSent });
+      return visit.reply.send({ email, sent: isSent });
     }
     return sendAccountPage(
       visit,

@@ -46,7 +46,7 @@ export const totp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, optio
 
   function show(visit: AccountVisit, { secret, uri, qrSvg, sealed }: TotpEnrollment, error: TextKey | null = null) {
     if (wantsJson(visit.request)) {
-      return visit.reply.header('cache-control', 'no-store').send({ secret, uri, enrollment: sealed });
+      return visit.reply.send({ secret, uri, enrollment: sealed });
     }
     const values = { secret, uri, qrSvg, sealed, label: labelIn(visit) ?? '', error };
     return sendAccountPage(visit, 'account-totp', values, { status: error === null ? 200 : 400 });

@@ -34,7 +34,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
         name: fullNameOf(person) ?? person.email,
         relyingParty: client.settings.branding.name ?? client.name,
       });
-      return reply.header('cache-control', 'no-store').send({ options, enrollment: token });
+      return reply.send({ options, enrollment: token });
     });
 
     script.post('/oauth/account/factors/webauthn', async (request, reply) => {

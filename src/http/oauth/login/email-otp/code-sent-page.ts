@@ -24,9 +24,7 @@ export function sendCodeSent(
   captcha: Captcha,
 ): FastifyReply {
   if (!wantsJson(visit.request)) return sendCodeEntry(visit, shown, null, captcha);
-  return visit.reply
-    .header('cache-control', 'no-store')
-    .send({ login_token: shown.token, expires_at: expiresAt.toISOString() });
+  return visit.reply.send({ login_token: shown.token, expires_at: expiresAt.toISOString() });
 }
 
 /** Asks for the code again, or for another one if the code no longer works. */
@@ -37,10 +35,7 @@ export function sendCodeRefused(
 ): FastifyReply {
   const error = isVoid ? 'email_code.error.void' : 'email_code.error.code';
   if (!wantsJson(visit.request)) return sendCodeEntry(visit, shown, error, captcha);
-  return visit.reply
-    .code(401)
-    .header('cache-control', 'no-store')
-    .send({ error: 'access_denied', ...refusalInJson(error), login_token: shown.token });
+  return visit.reply.code(401).send({ error: 'access_denied', ...refusalInJson(error), login_token: shown.token });
 }
 
 /** Asks for a code; also if another one could not be sent, since the previous one still works. */

@@ -19,14 +19,11 @@ export function sendEmailEnrollment({ visit, pending, token }: Step, state: Stat
   const { isSent, isAgain = false, error = null } = state;
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
-    return reply
-      .code(error === null ? 200 : 401)
-      .header('cache-control', 'no-store')
-      .send({
-        ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
-        enrollment_token: token,
-        code_sent: isSent,
-      });
+    return reply.code(error === null ? 200 : 401).send({
+      ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
+      enrollment_token: token,
+      code_sent: isSent,
+    });
   }
   return sendPage(
     request,

@@ -15,16 +15,13 @@ export function sendTotpEnrollment(
 ): FastifyReply {
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
-    return reply
-      .code(error === null ? 200 : 401)
-      .header('cache-control', 'no-store')
-      .send({
-        ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
-        enrollment_token: token,
-        totp_token: sealed,
-        secret,
-        otpauth_uri: uri,
-      });
+    return reply.code(error === null ? 200 : 401).send({
+      ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
+      enrollment_token: token,
+      totp_token: sealed,
+      secret,
+      otpauth_uri: uri,
+    });
   }
   return sendPage(
     request,

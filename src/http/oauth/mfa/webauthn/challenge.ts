@@ -20,7 +20,7 @@ export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
       const factors = await logins.mfaChallenges.factorsOf(step.pending);
       if (!factors.includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
       const asked = await logins.webauthn.assertionOptions(step.pending);
-      return reply.header('cache-control', 'no-store').send(asked);
+      return reply.send(asked);
     },
   );
 

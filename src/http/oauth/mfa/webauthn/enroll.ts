@@ -41,7 +41,7 @@ export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
       const { client } = visit;
       const relyingParty = client.settings.branding.name || client.name;
       const begun = await webauthnEnrollments.begin(pending, { token, name: pending.email, relyingParty });
-      return reply.header('cache-control', 'no-store').send({ options: begun.options, enrollment_token: begun.token });
+      return reply.send({ options: begun.options, enrollment_token: begun.token });
     },
   );
 
