@@ -7,6 +7,7 @@ import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import { assertOwnOrigin } from '../browsers/origin.js';
+import { shownClient } from '../pages/page-client.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
@@ -137,7 +138,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
         action: '/oauth/authorize',
         params: { ...asked.parameters, session: id },
         identity: { email },
-        client: { name: client.name, logoUrl: client.logoUrl },
+        client: shownClient(client),
       },
       pageOptions(visit),
     );

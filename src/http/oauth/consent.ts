@@ -9,6 +9,7 @@ import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
 import { assertOwnOrigin } from '../browsers/origin.js';
+import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { sendNotKept, withoutMark } from './not-kept-page.js';
@@ -92,7 +93,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
           ui_locales: asked.parameters.ui_locales ?? null,
         }),
         otherUrl: anotherPersonUrl(visit),
-        client: { name: client.name, logoUrl: client.logoUrl },
+        client: shownClient(client),
       },
       pageOptions(visit),
     );

@@ -4,6 +4,7 @@ import { initiateLoginUrl } from '../../domain/oidc/clients/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { type Begins, type FoundLink, wayBack } from '../../domain/one-time/identity-links.js';
 import { wasJustDone } from '../../domain/one-time/sent-twice.js';
+import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
@@ -38,8 +39,6 @@ export const linkPageOptions = ({ client, link }: Pick<LinkVisit, 'client' | 'li
   client,
   uiLocales: link?.parameters.ui_locales,
 });
-
-export const shownClient = (client: Client) => ({ name: client.name, logoUrl: client.logoUrl });
 
 /** Says that a link no longer works, and offers another one where possible. */
 export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: string | null }): FastifyReply {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients/clients.js';
 import { withParameters } from '../../domain/oidc/clients/redirect-uris.js';
+import { shownClient } from '../pages/page-client.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
@@ -29,7 +30,7 @@ export function onToSignIn(
 ): FastifyReply {
   const mayLeave = request.method === 'POST' && client.settings.hasSso && !wantsJson(request);
   if (!mayLeave) return redirect(request, reply, uri, parameters);
-  const shown = { name: client.name, logoUrl: client.logoUrl };
+  const shown = shownClient(client);
   const url = withParameters(uri, parameters);
   const options = { client, uiLocales, formActions: redirectUri === undefined ? [] : [redirectUri] };
   return sendPage(request, reply, 'sso-leave', { url, client: shown, to: 'sign_in' }, options);

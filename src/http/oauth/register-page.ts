@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { pageOptions } from './page-options.js';
@@ -55,7 +56,7 @@ export function sendSignUp(
       error,
       captcha,
       signInUrl: `/oauth/authorize?${new URLSearchParams(params)}`,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     { ...pageOptions(visit), captcha: captcha !== null },
   );

@@ -5,6 +5,7 @@ import { wantsSso } from '../../domain/organizations/barred.js';
 import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { methodNames, recoveryUrlOf, sendBarred } from './barred-page.js';
@@ -46,7 +47,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     const { client, asked } = visit;
     const notice = noticeOf(visit);
     const params = keptMethodOf(asked.parameters);
-    const shown = { name: client.name, logoUrl: client.logoUrl };
+    const shown = shownClient(client);
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;
     return {

@@ -5,6 +5,7 @@ import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
+import { shownClient } from '../pages/page-client.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
@@ -96,7 +97,7 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
           request,
           reply,
           'sso-leave',
-          { url, client: { name: client.name, logoUrl: client.logoUrl }, to: 'provider' },
+          { url, client: shownClient(client), to: 'provider' },
           pageOptions(visit),
         );
       }),

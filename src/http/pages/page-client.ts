@@ -3,3 +3,6 @@ export interface PageClient {
   name: string;
   logoUrl: string | null;
 }
+
+/** Returns what pages show of a client. */
+export const shownClient = ({ name, logoUrl }: PageClient): PageClient => ({ name, logoUrl });

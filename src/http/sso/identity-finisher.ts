@@ -10,6 +10,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type HostedLogin, unlessGone } from '../oauth/hosted-login.js';
 import { pageOptions } from '../oauth/page-options.js';
 import type { Visit } from '../oauth/visit.js';
+import { shownClient } from '../pages/page-client.js';
 import { redirect } from '../pages/redirect.js';
 import { isBegunHere, withoutMark } from './begun-here.js';
 import { sendSsoFailed, sendSsoLost } from './failed-page.js';
@@ -50,7 +51,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       inVisit(completed, (visit) => {
         const { request, reply, client } = visit;
         const stayUrl = accountUrl('', 'account', { client_id: client.clientId });
-        const shown = { name: client.name, logoUrl: client.logoUrl };
+        const shown = shownClient(client);
         return askSomeoneElse(request, reply, { fields, ...found, stayUrl, client: shown }, pageOptions(visit));
       });
 

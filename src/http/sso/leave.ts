@@ -6,6 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { isUuid } from '../../platform/uuid.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
+import { shownClient } from '../pages/page-client.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
@@ -68,7 +69,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
   async function sendOn(request: FastifyRequest, reply: FastifyReply, { url, onward }: To) {
     const { redirectUri, clientId, uiLocales } = onward;
     const client = clientId === null ? null : await clients.find(clientId);
-    const shown = client && { name: client.name, logoUrl: client.logoUrl };
+    const shown = client && shownClient(client);
     // No form of ours leads there; but an application that waits for its popup to return must not be cut off from it.
     const formActions = redirectUri === null ? [] : [redirectUri];
     const values = { url, client: shown, to: 'sign_out' as const };

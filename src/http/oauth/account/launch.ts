@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { initiateLoginUrl } from '../../../domain/oidc/clients/initiate-login.js';
 import { accountUrl } from '../../../domain/oidc/requests/account-request.js';
+import { shownClient } from '../../pages/page-client.js';
 import { redirect } from '../../pages/redirect.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { shownClient } from '../link-pages.js';
 import type { AccountOptions } from './options.js';
 
 /**

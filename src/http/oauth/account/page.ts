@@ -1,4 +1,5 @@
 import type { AccountPages } from '../../pages/account-pages.js';
+import { shownClient } from '../../pages/page-client.js';
 import type { Pages } from '../../pages/pages.js';
 import type { PageScript } from '../../pages/render.js';
 import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
@@ -21,7 +22,7 @@ export function sendAccountPage<P extends keyof AccountPages>(
     ...values,
     params: { ...params, session: session.id },
     query: new URLSearchParams(params).toString(),
-    client: { name: client.name, logoUrl: client.logoUrl },
+    client: shownClient(client),
   };
   return sendPage(request, reply, name, all as Pages[P], { status, client, uiLocales, scripts });
 }

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { FactorKind } from '../../../../entities/environment-settings.js';
 import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
+import { shownClient } from '../../pages/page-client.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { pageOptions } from '../page-options.js';
@@ -54,7 +55,7 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
       rememberDays: client.settings.mfaTrustedDeviceDays,
       isRemembered: isTicked(request.body, 'remember_device'),
       error,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     { ...pageOptions(visit), scripts: chosen === 'webauthn' ? ['webauthn'] : [] },
   );

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { provedIn } from '../../../domain/logins/pending-sign-ins.js';
+import { shownClient } from '../../pages/page-client.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import type { HostedOptions } from '../options.js';
@@ -51,7 +52,7 @@ function sendWebauthnEnrollment({ visit, token }: Step) {
       otherAction: '/oauth/mfa/enroll',
       params: asked.parameters,
       token,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     { ...pageOptions(visit), scripts: ['webauthn'] },
   );

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
 import type { EnrollableKind } from '../../../domain/mfa/gate.js';
+import { shownClient } from '../../pages/page-client.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { pageOptions } from '../page-options.js';
@@ -35,7 +36,7 @@ export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until 
       token,
       factors,
       until,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     pageOptions(visit),
   );

@@ -3,6 +3,7 @@ import { onlyOnce, readParameters } from '../../../domain/oidc/requests/paramete
 import { isMailable } from '../../../platform/mail/addresses.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
+import { shownClient } from '../../pages/page-client.js';
 import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import type { HostedOptions } from '../options.js';
@@ -59,7 +60,7 @@ function sendForgot(visit: Visit, { email, error }: { email: string; error: Text
       email,
       error,
       signInUrl: `/oauth/authorize?${new URLSearchParams(params)}`,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     pageOptions(visit),
   );

@@ -4,9 +4,10 @@ import { onlyOnce, readParameters } from '../../../domain/oidc/requests/paramete
 import { type FoundLink, wayOn } from '../../../domain/one-time/identity-links.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
+import { shownClient } from '../../pages/page-client.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
+import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { pastSomeoneElse } from '../someone-else.js';

@@ -4,10 +4,11 @@ import { type FoundLink, wayOn } from '../../../domain/one-time/identity-links.j
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { secretCookie } from '../../browsers/secret-cookie.js';
+import { shownClient } from '../../pages/page-client.js';
 import { sendPage } from '../../pages/send-page.js';
 import type { SignUpPages } from '../../pages/sign-up-pages.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { isSentTwice, type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
+import { isSentTwice, type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { pastSomeoneElse } from '../someone-else.js';

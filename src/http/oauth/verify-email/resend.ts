@@ -4,9 +4,10 @@ import { onlyOnce, readParameters } from '../../../domain/oidc/requests/paramete
 import { wayBack } from '../../../domain/one-time/identity-links.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { secretCookie } from '../../browsers/secret-cookie.js';
+import { shownClient } from '../../pages/page-client.js';
 import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { linkPageOptions, linkVisit, shownClient } from '../link-pages.js';
+import { linkPageOptions, linkVisit } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { throttled } from '../throttles.js';
 import { typedEmail } from '../typed-email.js';

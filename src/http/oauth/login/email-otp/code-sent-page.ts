@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { StartedEmailOtp } from '../../../../domain/logins/email-otp.js';
 import type { Captcha } from '../../../../platform/captcha.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
+import { shownClient } from '../../../pages/page-client.js';
 import { sendPage } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import { signInNeedsCaptcha } from '../../captcha.js';
@@ -62,7 +63,7 @@ export function sendCodeEntry(
       isAgain,
       error,
       captcha: siteKey,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     { ...pageOptions(visit), captcha: siteKey !== null },
   );

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { TextKey } from '../../../../platform/mail/texts.js';
+import { shownClient } from '../../../pages/page-client.js';
 import { sendPage } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import { pageOptions } from '../../page-options.js';
@@ -39,7 +40,7 @@ export function sendEmailEnrollment({ visit, pending, token }: Step, state: Stat
       isSent,
       isAgain,
       error,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     pageOptions(visit),
   );

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { TotpEnrollment } from '../../../../domain/mfa/codes/totp.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
+import { shownClient } from '../../../pages/page-client.js';
 import { sendPage } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import { pageOptions } from '../../page-options.js';
@@ -37,7 +38,7 @@ export function sendTotpEnrollment(
       uri,
       key: (secret.match(/.{1,4}/g) ?? []).join(' '),
       error,
-      client: { name: client.name, logoUrl: client.logoUrl },
+      client: shownClient(client),
     },
     pageOptions(visit),
   );
