@@ -4,10 +4,11 @@ import { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { httpStatusOf, refusalOf } from '../errors.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { passwordErrorOf } from '../pages/password-errors.js';
 import type { AdminPages } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { adminLocaleOf, sendAdminPage, wantsPage } from './pages.js';
+import { sendAdminPage, wantsPage } from './pages.js';
 
 interface Shown {
   token: string;
@@ -25,7 +26,7 @@ export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { t
   };
   const action = request.url.split('?', 1)[0] as string;
   const values = { action, token, accountName, email, ...names, asksNames, asksPassword, passwordOptional, error };
-  return sendAdminPage(reply, 'accept-invite', values, adminLocaleOf(request, locale));
+  return sendAdminPage(reply, 'accept-invite', values, browserLocaleOf(request, locale));
 }
 
 interface Known {
@@ -57,10 +58,15 @@ async function sendRefused(
   // The same form, sent twice, may have accepted the invite.
   const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
   const done = isVoid ? await invites.justAccepted(token) : null;
-  if (done) return sendAdminPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, adminLocaleOf(request));
+  if (done) return sendAdminPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, browserLocaleOf(request));
   reply.code(400);
   if (!wrong || !invite)
-    return sendAdminPage(reply, 'invite-invalid', { nextUrl, isAccepted: false, client: null }, adminLocaleOf(request));
+    return sendAdminPage(
+      reply,
+      'invite-invalid',
+      { nextUrl, isAccepted: false, client: null },
+      browserLocaleOf(request),
+    );
   return sendInvitePage(request, reply, { token, invite, error: wrong });
 }
 

@@ -1,13 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { adminAppOf } from '../../platform/admin-app.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, InviteToken, Message, Name } from '../surfaces/schemas.js';
 import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
+import { isForm, sendAdminPage } from './pages.js';
 
 const perIp = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
 const tags = ['Admin authentication'];
@@ -91,7 +92,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           reply,
           'invite-accepted',
           { accountName, nextUrl: adminAppOf(pages) },
-          adminLocaleOf(request),
+          browserLocaleOf(request),
         );
       return reply.send({ data: { message: 'You are now an administrator of the account. Sign in to continue.' } });
     },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { browserOf } from '../browsers/browser-of.js';
 import { accountEvents } from '../event-lists/new-account.js';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { requestIdOf } from '../surfaces/idempotency.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Name, Slug, single } from '../surfaces/schemas.js';
@@ -61,7 +61,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
           accountName: account_name.trim(),
           applicationName: application_name.trim(),
           accountSlug: account_slug,
-          locale: chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null }),
+          locale: browserLocaleOf(request),
         },
         { subject: subjectOf(request), claimId: requestIdOf(request), ...browserOf(request) },
       );

@@ -7,13 +7,14 @@ import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
 import { httpStatusOf } from '../errors.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message } from '../surfaces/schemas.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
+import { isForm, sendAdminPage } from './pages.js';
 
 const perIp = { name: 'admin-email-confirm', points: 20, windowSeconds: 3600 };
 const tags = ['Admin authentication'];
@@ -100,7 +101,7 @@ export const emailConfirm: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   );
 
   const sendDone = (request: FastifyRequest, reply: FastifyReply, email: string) =>
-    sendAdminPage(reply, 'email-change-done', { email, nextUrl }, adminLocaleOf(request));
+    sendAdminPage(reply, 'email-change-done', { email, nextUrl }, browserLocaleOf(request));
 
   async function sendConfirm(
     request: FastifyRequest,
@@ -113,7 +114,7 @@ export const emailConfirm: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       reply,
       'confirm-email-change',
       { ...shown, action, token, error },
-      adminLocaleOf(request, locale),
+      browserLocaleOf(request, locale),
     );
   }
 };

@@ -4,7 +4,7 @@ import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { DomainError } from '../../domain/errors.js';
 import { after } from '../../platform/clock.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message, single, Timestamp } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
@@ -57,7 +57,7 @@ export const email: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, op
       },
     },
     async (request, reply) => {
-      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
+      const locale = browserLocaleOf(request);
       const wanted = { email: request.body.email, locale };
       const { browser, livesMs } = await users.emailChanges.request(subjectOf(request), wanted);
       const at = now();

@@ -2,9 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { httpStatusOf, refusalOf, sendError } from '../errors.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import type { AdminPages } from './origin.js';
-import { adminLocaleOf, sendAdminPage, wantsPage } from './pages.js';
+import { sendAdminPage, wantsPage } from './pages.js';
 
 interface Refusing extends AdminPages {
   /** False if people come by an application's own request, whose developers need to know what is wrong with it. */
@@ -30,7 +31,7 @@ function sendAsPage(
   reply.code(status);
   if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
 
-  const locale = adminLocaleOf(request);
+  const locale = browserLocaleOf(request);
   const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';
   const texts = isWrongRequest ? ofRequest : textsFor(status);
   // Whatever else is wrong with a link, for a person it is a link that does not work.

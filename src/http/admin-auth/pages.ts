@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { chooseLocale, type Locale } from '../pages/locale.js';
+import type { Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';
@@ -13,10 +13,6 @@ export const isForm = ({ headers }: FastifyRequest): boolean =>
 /** Whether the answer is for a person: a POST shows that by being a form, a GET by its `Accept`. */
 export const wantsPage = (request: FastifyRequest): boolean =>
   request.method === 'POST' ? isForm(request) : !wantsJson(request);
-
-/** The browser's language, or else the one of the registration. */
-export const adminLocaleOf = ({ headers }: FastifyRequest, registered: Locale | null = null): Locale =>
-  chooseLocale({ acceptLanguage: headers['accept-language'] ?? null, default: registered });
 
 export function sendAdminPage<P extends keyof Pages>(
   reply: FastifyReply,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { inALabels } from '../../domain/logins/address.js';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message, TypedEmail } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
@@ -30,9 +30,9 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         response: { 200: Message, ...errors('validation.failed', 'rate_limit.exceeded', 'service.unavailable') },
       },
     },
-    async ({ body: { email }, headers }, reply) => {
-      const locale = chooseLocale({ acceptLanguage: headers['accept-language'] ?? null });
-      await users.passwords.forgot({ email, locale });
+    async (request, reply) => {
+      const locale = browserLocaleOf(request);
+      await users.passwords.forgot({ email: request.body.email, locale });
       const message = 'If somebody signs in with this address, we have sent an email with a link to it.';
       return reply.send({ data: { message } });
     },

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { httpStatusOf } from '../errors.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { passwordErrorOf } from '../pages/password-errors.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message } from '../surfaces/schemas.js';
@@ -11,7 +12,7 @@ import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
+import { isForm, sendAdminPage } from './pages.js';
 import { Password } from './password.js';
 
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
@@ -43,7 +44,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         reply,
         'choose-password',
         { action, token, purpose, email, error: null },
-        adminLocaleOf(request, locale),
+        browserLocaleOf(request, locale),
       );
     },
   );
@@ -82,16 +83,16 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         await users.passwords.link.reset(request.body);
       } catch (error) {
         if (isForm(request) && isVoid(error) && (await users.passwords.link.hasJustSet(request.body))) {
-          return sendAdminPage(reply, 'password-saved', { nextUrl }, adminLocaleOf(request)); // its form was sent twice
+          return sendAdminPage(reply, 'password-saved', { nextUrl }, browserLocaleOf(request)); // its form was sent twice
         }
         const wrong = isForm(request) && passwordErrorOf(error);
         if (!wrong) throw error;
         const { locale, purpose, email } = await users.passwords.link.preview(token);
         (reply as FastifyReply).code(httpStatusOf('password.breached'));
         const values = { action: request.url, token, purpose, email, error: wrong };
-        return sendAdminPage(reply, 'choose-password', values, adminLocaleOf(request, locale));
+        return sendAdminPage(reply, 'choose-password', values, browserLocaleOf(request, locale));
       }
-      if (isForm(request)) return sendAdminPage(reply, 'password-saved', { nextUrl }, adminLocaleOf(request));
+      if (isForm(request)) return sendAdminPage(reply, 'password-saved', { nextUrl }, browserLocaleOf(request));
       return reply.send({ data: { message: 'Your password is set, and all your sessions were signed out.' } });
     },
   );

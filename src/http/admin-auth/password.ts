@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
@@ -41,7 +41,7 @@ export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     },
     async (request, reply) => {
       const { current_password: currentPassword, new_password: newPassword } = request.body;
-      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
+      const locale = browserLocaleOf(request);
       await users.passwords.change(subjectOf(request), { currentPassword, newPassword, locale });
       return reply.send({ data: { message: 'Your password is changed. Your other sessions were signed out.' } });
     },

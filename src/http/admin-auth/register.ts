@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { after } from '../../platform/clock.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message, Name } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
@@ -54,7 +54,8 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         },
       },
     },
-    async ({ body, headers }, reply) => {
+    async (request, reply) => {
+      const { body } = request;
       const { browser, livesMs } = await users.register({
         email: body.email,
         password: body.password,
@@ -62,7 +63,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         lastName: body.last_name.trim(),
         accountName: body.account_name.trim(),
         applicationName: body.application_name.trim(),
-        locale: chooseLocale({ acceptLanguage: headers['accept-language'] ?? null }),
+        locale: browserLocaleOf(request),
       });
       const at = now();
       browserCookie.set(reply, browser, after(at, livesMs), at);

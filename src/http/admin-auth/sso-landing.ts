@@ -2,13 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SignedIn } from '../../domain/users/outcomes.js';
 import type { ProviderOutcome } from '../../domain/users/sign-in.js';
 import { adminAppOf } from '../../platform/admin-app.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { redirect } from '../pages/redirect.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminPages } from './origin.js';
 import { presentOutcome } from './outcomes.js';
-import { adminLocaleOf, sendAdminPage } from './pages.js';
+import { sendAdminPage } from './pages.js';
 
 /** Where a browser ends up after it has signed an administrator in by an identity provider. */
 export function createAdminLanding(pages: AdminPages) {
@@ -24,7 +25,7 @@ export function createAdminLanding(pages: AdminPages) {
       reply,
       'admin-signed-in',
       { accountName: session.account?.name ?? '' },
-      adminLocaleOf(request),
+      browserLocaleOf(request),
     );
   }
 
@@ -38,7 +39,7 @@ export function createAdminLanding(pages: AdminPages) {
     arrived(request: FastifyRequest, reply: FastifyReply, result: ProviderOutcome): FastifyReply {
       if (result.outcome === 'mfa_required') {
         if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
-        if (app === null) return sendAdminPage(reply, 'admin-mfa-elsewhere', {}, adminLocaleOf(request));
+        if (app === null) return sendAdminPage(reply, 'admin-mfa-elsewhere', {}, browserLocaleOf(request));
         const { outcome, challengeToken } = result;
         const fragment = new URLSearchParams({ outcome, challenge_token: challengeToken });
         return redirect(request, reply, `${app}#${fragment}`);
@@ -52,7 +53,7 @@ export function createAdminLanding(pages: AdminPages) {
       }));
       const values = { action: '/v1/auth/sso/select-application', token: result.selectionToken, applications };
       // The answer to the form leads to the administrators' application.
-      return sendAdminPage(reply, 'choose-application', values, adminLocaleOf(request), [app ?? pages.baseUrl]);
+      return sendAdminPage(reply, 'choose-application', values, browserLocaleOf(request), [app ?? pages.baseUrl]);
     },
   };
 }

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
+import { isForm, sendAdminPage } from './pages.js';
 
 /** Lets somebody whose address a stranger has registered discard the registration (docs/decisions/0011). */
 export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, ...pages }) => {
@@ -38,7 +39,7 @@ export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = a
     },
     async (request, reply) => {
       await users.email.decline(request.body.token);
-      if (isForm(request)) return sendAdminPage(reply, 'registration-declined', {}, adminLocaleOf(request));
+      if (isForm(request)) return sendAdminPage(reply, 'registration-declined', {}, browserLocaleOf(request));
       return reply.send({ data: { message: 'The registration is discarded. Nothing was created.' } });
     },
   );

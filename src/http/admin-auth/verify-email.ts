@@ -9,6 +9,7 @@ import { browserOf } from '../browsers/browser-of.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
 import { httpStatusOf } from '../errors.js';
 import { accountEvents } from '../event-lists/new-account.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, single } from '../surfaces/schemas.js';
@@ -17,7 +18,7 @@ import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
+import { isForm, sendAdminPage } from './pages.js';
 
 const tags = ['Admin authentication'];
 
@@ -109,7 +110,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
   );
 
   const sendVerified = (request: FastifyRequest, reply: FastifyReply, made: Omit<Pages['email-verified'], 'nextUrl'>) =>
-    sendAdminPage(reply, 'email-verified', { ...made, nextUrl }, adminLocaleOf(request));
+    sendAdminPage(reply, 'email-verified', { ...made, nextUrl }, browserLocaleOf(request));
 
   async function sendConfirm(
     request: FastifyRequest,
@@ -120,7 +121,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
     const action = request.url.split('?', 1)[0] as string;
     const declineAction = canDecline ? `${action}/decline` : null;
     const values = { ...shown, token: held.token, action, declineAction, error };
-    return sendAdminPage(reply, 'verify-email', values, adminLocaleOf(request, locale));
+    return sendAdminPage(reply, 'verify-email', values, browserLocaleOf(request, locale));
   }
 };
 

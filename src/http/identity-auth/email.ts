@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { emailChangeEvents } from '../event-lists/sign-in.js';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message } from '../surfaces/schemas.js';
 import { worded } from '../surfaces/validation-words.js';
@@ -50,7 +50,7 @@ export const email: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
       },
     },
     async (request, reply) => {
-      const locale = chooseLocale({ acceptLanguage: request.headers['accept-language'] ?? null });
+      const locale = browserLocaleOf(request);
       await api.email.request(proofOf(request), { email: request.body.email, locale });
       return reply.send({ data: { message: 'We have sent an email with a code to this address.' } });
     },

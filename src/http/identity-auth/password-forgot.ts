@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { allowOrigins } from '../browsers/cors.js';
-import { chooseLocale } from '../pages/locale.js';
+import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message, TypedEmail } from '../surfaces/schemas.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
@@ -42,8 +42,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = as
     },
     async (request, reply) => {
       const client = await authenticateClient(provider, request);
-      const acceptLanguage = request.headers['accept-language'] ?? null;
-      const locale = chooseLocale({ acceptLanguage, default: client.settings.defaultLocale });
+      const locale = browserLocaleOf(request, client.settings.defaultLocale);
       await logins.passwordReset.forgot({ client, email: request.body.email, locale, parameters: {} });
       const message = 'If somebody signs in with this address, we have sent an email with a link to it.';
       return reply.send({ data: { message } });

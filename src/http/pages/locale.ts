@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { type Locale, locales } from '../../platform/mail/texts.js';
 
 export { type Locale, locales };
@@ -28,6 +29,10 @@ export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: W
   }
   return 'en';
 }
+
+/** The language that a browser asks for, or else the given one; for requests without `ui_locales`. */
+export const browserLocaleOf = ({ headers }: Pick<FastifyRequest, 'headers'>, fallback: string | null = null): Locale =>
+  chooseLocale({ acceptLanguage: headers['accept-language'], default: fallback });
 
 /** RFC 4647 §3.4: drops subtags from the end until a language matches; a single-letter one goes with its successor. */
 function lookup(range: string): Locale | undefined {

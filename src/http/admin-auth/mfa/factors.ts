@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { presentFactor } from '../../mfa/schemas.js';
+import { browserLocaleOf } from '../../pages/locale.js';
 import { errors } from '../../surfaces/operation.js';
 import { Body, ById, Label, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { adminLocaleOf } from '../pages.js';
 import { subjectOf, userOf } from '../signed-in.js';
 import { common, FactorView, unprovenErrors } from './shared.js';
 
@@ -85,7 +85,7 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       },
     },
     async (request, reply) => {
-      await own.remove(subjectOf(request), request.params.id, adminLocaleOf(request));
+      await own.remove(subjectOf(request), request.params.id, browserLocaleOf(request));
       return reply.code(204).send(null);
     },
   );

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { RecoveryCodes } from '../../mfa/schemas.js';
+import { browserLocaleOf } from '../../pages/locale.js';
 import { errors } from '../../surfaces/operation.js';
 import { single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
 import { common, unprovenErrors } from './shared.js';
 
@@ -34,7 +34,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       },
     },
     async (request, reply) => {
-      const codes = await users.mfa.own.renewRecoveryCodes(subjectOf(request), adminLocaleOf(request));
+      const codes = await users.mfa.own.renewRecoveryCodes(subjectOf(request), browserLocaleOf(request));
       return reply.code(201).send({ data: { recovery_codes: codes } });
     },
   );

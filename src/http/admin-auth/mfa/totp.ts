@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa/schemas.js';
+import { browserLocaleOf } from '../../pages/locale.js';
 import { Body, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, common, presentAdded } from './shared.js';
 
@@ -43,7 +43,7 @@ export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { u
     },
     async (request, reply) => {
       const { enrollment_token: sealed, code } = request.body;
-      const added = await users.mfa.own.confirmTotp(subjectOf(request), { sealed, code }, adminLocaleOf(request));
+      const added = await users.mfa.own.confirmTotp(subjectOf(request), { sealed, code }, browserLocaleOf(request));
       return reply.code(201).send({ data: presentAdded(added) });
     },
   );

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { mfaLimit } from '../../mfa/limits.js';
 import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa/schemas.js';
+import { browserLocaleOf } from '../../pages/locale.js';
 import { Body, single } from '../../surfaces/schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, common, presentAdded } from './shared.js';
 
@@ -48,7 +48,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     async (request, reply) => {
       const { enrollment_token: token, response: sent, label = null } = request.body;
       const answer = { token, sent, label };
-      const added = await users.mfa.own.confirmWebauthn(subjectOf(request), answer, adminLocaleOf(request));
+      const added = await users.mfa.own.confirmWebauthn(subjectOf(request), answer, browserLocaleOf(request));
       return reply.code(201).send({ data: presentAdded(added) });
     },
   );

@@ -3,12 +3,12 @@ import { Type } from 'typebox';
 import type { AdminSecondFactor } from '../../../../domain/admin-mfa/challenges.js';
 import type { EventAction } from '../../../../domain/events/catalogue.js';
 import { browserOf } from '../../../browsers/browser-of.js';
+import { browserLocaleOf } from '../../../pages/locale.js';
 import { errors } from '../../../surfaces/operation.js';
 import { single } from '../../../surfaces/schemas.js';
 import { createAdminCookies } from '../../cookies.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { ChallengeOutcome, presentEntered, presentSsoRequired } from '../../outcomes.js';
-import { adminLocaleOf } from '../../pages.js';
 
 export const ChallengeFields = {
   challenge_token: Type.String({ maxLength: 200, description: 'From the outcome `mfa_required`.' }),
@@ -42,7 +42,7 @@ export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 
     const entered = await users.signIn.answerChallenge({
       challengeToken,
       proof,
-      locale: adminLocaleOf(request),
+      locale: browserLocaleOf(request),
       ...browserOf(request),
     });
     if (entered.outcome === 'sso_required') return reply.send({ data: presentSsoRequired(baseUrl, entered) });

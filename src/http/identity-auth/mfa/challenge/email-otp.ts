@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { challengeEvents } from '../../../event-lists/sign-in.js';
 import { mfaLimit } from '../../../mfa/limits.js';
-import { chooseLocale } from '../../../pages/locale.js';
+import { browserLocaleOf } from '../../../pages/locale.js';
 import { errors } from '../../../surfaces/operation.js';
 import { Body, Message } from '../../../surfaces/schemas.js';
 import { worded } from '../../../surfaces/validation-words.js';
@@ -39,9 +39,8 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       },
     },
     async (request, reply) => {
-      const acceptLanguage = request.headers['accept-language'] ?? null;
       await options.api.challenges.sendEmailCode(request.body.challenge_token, (ofEnvironment) =>
-        chooseLocale({ acceptLanguage, default: ofEnvironment }),
+        browserLocaleOf(request, ofEnvironment),
       );
       return reply.send({ data: { message: 'We have sent an email with a code.' } });
     },
