@@ -19,13 +19,13 @@ import { parseHosts } from './platform/outbound/hosts.js';
 import { projectRoot } from './platform/root.js';
 import {
   assertHost,
+  assertHostAndPort,
   assertPair,
   assertSafeOrigin,
   assertSameDatabase,
   assertServerUrl,
   callableUrlOf,
   flagOrNetworks,
-  hostAndPort,
   originOf,
   pemOf,
   proxiesOf,
@@ -144,7 +144,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   }
   check('TEMPORAL_TLS_CLIENT_KEY_PATH', () => assertPair(clientCert, clientKey));
   check('NODE_EXTRA_CA_CERTS', () => pemOf(env.NODE_EXTRA_CA_CERTS)); // Node itself only ignores a wrong file
-  check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && hostAndPort(env.TEMPORAL_ADDRESS));
+  check('TEMPORAL_ADDRESS', () => env.TEMPORAL_ADDRESS && assertHostAndPort(env.TEMPORAL_ADDRESS));
   check('MAIL_FROM', () => assertMailbox(env.MAIL_FROM));
   check('HOST', () => env.HOST && assertHost(env.HOST));
   if (process === 'api' && env.METRICS_PORT !== 0 && env.METRICS_PORT === env.PORT)

@@ -18,6 +18,7 @@ export interface Stops {
   untilSignalled(): void;
 }
 
+/** Creates the list of what has to be stopped, and listens for the signals that end this process. */
 export function createStops(): Stops {
   const parts: Stoppable[] = [];
   let stopping: Promise<void> | undefined;

@@ -203,6 +203,7 @@ const places: Record<Level, readonly ErrorCode[]> = {
   environment: ['account.not_found', 'application.not_found', 'environment.not_found'],
 };
 
+/** Mounts the API for signed-in administrators, whose roles in the Account of the path say what they may do. */
 export function mountPortalApi(
   app: FastifyInstance,
   { admins, pages, services }: { admins: AdminPrincipals; pages: AdminPages; services: Services },

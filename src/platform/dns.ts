@@ -31,6 +31,7 @@ const tryMs = 1_500;
 const mostSteps = 8;
 const broken = { kind: 'broken' } as const;
 
+/** Creates look-ups that ask name servers themselves, and follow aliases and delegations for a limited time. */
 export function createDns({
   servers,
   resolvers,

@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js';
 
 // Parsers and checks for the values of settings; each throws an Error that says what is wrong.
 
+/** Parses an http or https origin. */
 export function originOf(text: string): string {
   const url = withoutUser(urlOf(text, ['http', 'https']));
   if (url.pathname !== '/' || url.search || url.hash) throw new Error('must be an origin, without path or query');
@@ -51,6 +52,7 @@ export const schemesOf = {
   SMTP_URL: ['smtp', 'smtps'],
 };
 
+/** Parses an absolute URL of one of these schemes. */
 export function urlOf(text: string, schemes: string[]): URL {
   if (!URL.canParse(text)) throw new Error('must be a URL');
   const url = new URL(text);
@@ -130,7 +132,8 @@ export function assertHost(text: string): void {
   if (!isIP(text) && !/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text)) throw new Error('must be an address or a name');
 }
 
-export function hostAndPort(text: string): void {
+/** Checks the address of a server: `host:port`, IPv6 in brackets. */
+export function assertHostAndPort(text: string): void {
   const [, port] = /^(?:\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
   if (!port || Number(port) < 1 || Number(port) > 65_535) throw new Error('must be host:port');
 }

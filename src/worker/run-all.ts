@@ -35,6 +35,7 @@ export async function runAll(workers: readonly Runs[], withinMs = endWithinMs): 
   }
 }
 
+/** Begins the shutdown of a worker, unless it has begun or ended already: the SDK would throw. */
 export function shutDown(worker: Runs): void {
   if (worker.getState() === 'RUNNING') worker.shutdown();
 }

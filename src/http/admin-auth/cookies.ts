@@ -15,6 +15,7 @@ export interface AdminCookies {
   readSet(lines: string[]): string | null;
 }
 
+/** Returns the cookies of administrators, for https with the prefix `__Host-`. */
 export function createAdminCookies(baseUrl: string): AdminCookies {
   const secure = baseUrl.startsWith('https:');
   const prefix = secure ? '__Host-' : ''; // which requires Secure, the path / and no domain

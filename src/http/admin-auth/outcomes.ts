@@ -67,6 +67,7 @@ export function presentSsoRequired(
   return { outcome: 'sso_required' as const, redirect_to: `${baseUrl}/v1/auth/sso/start?${query}` };
 }
 
+/** Presents what a complete authentication led to: a session, or the choice of an application. */
 export function presentEntered(result: Exclude<EnteredOutcome, { outcome: 'sso_required' }>) {
   if (result.outcome !== 'application_selection_required') {
     return { outcome: result.outcome, ...presentSignedIn(result) };
@@ -81,6 +82,7 @@ export function presentEntered(result: Exclude<EnteredOutcome, { outcome: 'sso_r
   };
 }
 
+/** Presents what a first factor led to. */
 export function presentOutcome(result: ProviderOutcome) {
   if (result.outcome !== 'mfa_required') return presentEntered(result);
   const { outcome, challengeToken, availableFactors, expiresAt } = result;

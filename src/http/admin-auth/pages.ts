@@ -7,6 +7,7 @@ import { pageHeaders } from '../pages/security-headers.js';
 import { scriptsOf } from '../pages/traits.js';
 import { wantsJson } from '../pages/wants-json.js';
 
+/** Whether the body is a form, as a page of ours sends it. */
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '');
 
@@ -14,6 +15,7 @@ export const isForm = ({ headers }: FastifyRequest): boolean =>
 export const wantsPage = (request: FastifyRequest): boolean =>
   request.method === 'POST' ? isForm(request) : !wantsJson(request);
 
+/** Sends a page to an administrator, in our own looks. @param formActions where the answer to its form may redirect */
 export function sendAdminPage<P extends keyof Pages>(
   reply: FastifyReply,
   page: P,

@@ -54,6 +54,7 @@ const nothing = {
   selection_token: null,
 };
 
+/** Presents the result of a sign-in, with null for whatever this outcome does not have. */
 export function presentLogin(login: ApiLogin, now: Clock) {
   const { id, email, firstName, lastName } = login.person;
   const identity = { id, email, first_name: firstName, last_name: lastName };

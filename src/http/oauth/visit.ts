@@ -102,6 +102,7 @@ export const offersSso = ({ client, organization }: Pick<Visit, 'client' | 'orga
 
 type VisitsDeps = Pick<Provider, 'askedOrganizations' | 'baseUrl' | 'clients' | 'keys'>;
 
+/** Reads and checks the authorization requests of hosted pages. */
 export function createVisits({ askedOrganizations, baseUrl, clients, keys }: VisitsDeps) {
   /** Checks every parameter of the request; null if it was answered already. */
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {

@@ -46,8 +46,9 @@ export const parameterComponents: Record<string, DocumentedParameter> = {
     in: 'header',
     description:
       'A retry with the same key gets the first response again; kept for 24 hours. 1 to 255 visible ASCII characters. The ' +
-      'body is compared as JSON, regardless of the order of members, and `If-Match` by its version. A request that is refused before it is carried out (because of its credentials or its form) does not use up the key, ' +
-      'and can be corrected and sent again.',
+      'body is compared as JSON, regardless of the order of members, and `If-Match` by its version. A request that is refused ' +
+      'before it is carried out (because of its credentials or its form) does not use up the key, and can be corrected and ' +
+      'sent again.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     example: '5f0c3b9e-6a51-4f0e-8d27-1c9b7e2a4d63',
   },
@@ -69,6 +70,7 @@ export function shareParameters(operation: DocumentedOperation): void {
   });
 }
 
+/** Adds the headers that a response with this status and schema may have. */
 export function addHeaders(status: string, response: DocumentedResponse, takesKeys: boolean): void {
   const schema = response.content?.[json]?.schema as Schema | undefined;
   const names: (keyof typeof headerComponents)[] = ['X-Request-Id'];

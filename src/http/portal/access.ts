@@ -17,6 +17,7 @@ export const AccessFields = {
 /** Returns where the caller may view applications and environments. */
 export const viewedBy = (caller: Caller): Reach => reachOf(adminCallerOf(caller).roles, 'applications.view');
 
+/** Returns the fields that say whether the caller may enter a place, or only sees it on the way to another one. */
 export function accessFieldsOf(reach: Reach, place: Place) {
   const canAccess = covers(reach, place);
   return { access_state: canAccess ? ('accessible' as const) : ('path_only' as const), can_access: canAccess };

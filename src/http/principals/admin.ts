@@ -46,6 +46,7 @@ export interface AdminPrincipalsDeps {
   limits: Pick<RateLimits, 'general'>;
 }
 
+/** Authenticates administrators by the access tokens that `tokens` reads and `portal` finds alive. */
 export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipalsDeps): AdminPrincipals {
   /** The subject of a valid bearer token, and what `prove` finds alive for it in the database; null: not alive. */
   async function proved<T>(

@@ -15,6 +15,7 @@ export interface PublicPrincipals {
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Authorized>;
 }
 
+/** Authenticates API keys and end users, each counted by the general limit of its kind. */
 export function createPublicPrincipals({
   apiKeys,
   identityTokens,

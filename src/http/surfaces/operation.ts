@@ -152,6 +152,7 @@ export type Recording =
 /** An operation without its type parameters: what the surfaces mount. */
 export type Operation = OperationSpec<Level, TSchema, TSchema, TSchema> & Authorization & Recording;
 
+/** Declares an operation. Its type parameters only serve to type its handler, so they are dropped here. */
 export function operation<
   const L extends Level,
   P extends TSchema = TSchema,

@@ -29,6 +29,7 @@ export class UnknownMasterKey extends Error {
   }
 }
 
+/** @param masterKeys the first one seals; all of them open. @throws Error if there are none */
 export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
   const [current] = masterKeys;
   if (!current) throw new Error('at least one master key is needed');

@@ -80,6 +80,7 @@ export async function rememberedPort(folder: string): Promise<number | undefined
   return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;
 }
 
+/** Stores the port for `rememberedPort`, so that addresses stay the same from one start to the next. */
 export async function rememberPort(folder: string, port: number): Promise<void> {
   await writeFile(join(folder, 'port'), `${port}\n`);
 }

@@ -12,6 +12,7 @@ export function onPath(name: string): string | undefined {
   return folders.map((folder) => resolve(folder, name)).find(isExecutable);
 }
 
+/** Returns whether there is a file at the path that this process may execute. */
 export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

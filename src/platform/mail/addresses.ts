@@ -25,6 +25,7 @@ export function isBounded(address: string): boolean {
   return Buffer.byteLength(address.slice(0, at)) <= 64 && labels.every(({ length }) => length <= 63) && !isNumber;
 }
 
+/** Returns the mailbox of an address and a name. @throws Error if no mail can have them */
 export function mailbox(address: string, name = ''): Mailbox {
   if (!isMailable(address)) throw new Error('Not an email address');
   if (/\p{Cc}/u.test(name)) throw new Error('A name in an address holds no control characters');
