@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import QRCode from 'qrcode';
 import { factorInMails } from '../../src/domain/mfa/factor-in-mails.js';
 import type { AccountPages } from '../../src/http/pages/account-pages.js';
-import { chooseLocale, locales } from '../../src/http/pages/locale.js';
+import { chooseLocale } from '../../src/http/pages/locale.js';
 import type { Pages } from '../../src/http/pages/pages.js';
 import { type Branding, renderPage } from '../../src/http/pages/render.js';
 import { pageHeaders } from '../../src/http/pages/security-headers.js';
@@ -13,7 +13,7 @@ import type { SignUpPages } from '../../src/http/pages/sign-up-pages.js';
 import { isIsolated, scriptsOf } from '../../src/http/pages/traits.js';
 import { imageSource, linkTarget } from '../../src/http/pages/urls.js';
 import { type Color, contrast, controls, palette, surfaces, textOn } from '../../src/platform/colors.js';
-import { type TextKey, text, textKeys, textWith } from '../../src/platform/mail/texts.js';
+import { locales, type TextKey, text, textKeys, textWith } from '../../src/platform/mail/texts.js';
 import { projectRoot } from '../../src/platform/root.js';
 
 const folder = join(projectRoot, 'templates/pages');

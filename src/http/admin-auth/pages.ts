@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Locale } from '../pages/locale.js';
+import type { Locale } from '../../platform/mail/texts.js';
 import type { Pages } from '../pages/pages.js';
 import { renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';

@@ -1,8 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { type Locale, locales } from '../../platform/mail/texts.js';
 
-export { type Locale, locales };
-
 interface Wishes {
   /** `ui_locales` of OpenID Connect Core 3.1.2.1: tags in order of preference, separated by spaces. */
   uiLocales?: string | null;

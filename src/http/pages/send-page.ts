@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients/clients.js';
-import { chooseLocale, type Locale } from './locale.js';
+import type { Locale } from '../../platform/mail/texts.js';
+import { chooseLocale } from './locale.js';
 import type { Pages } from './pages.js';
 import { type Branding, type PageScript, renderPage } from './render.js';
 import { pageHeaders } from './security-headers.js';

@@ -3,19 +3,19 @@ import type { GroupWithMembers } from '../../domain/scim/groups/groups.js';
 import { groupVersion, presentGroup } from '../../domain/scim/groups/resource.js';
 import { groupKind } from '../../domain/scim/kinds.js';
 import { readPatch } from '../../domain/scim/patch.js';
-import { type Projection, projected } from '../../domain/scim/projection.js';
+import { type Projection, projected, wants } from '../../domain/scim/projection.js';
 import { readResource } from '../../domain/scim/values.js';
 import { groupEvents } from '../event-lists/scim.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
 import type { ScimOptions } from './options.js';
-import { isAsked, sendResource } from './resources.js';
+import { sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
 const kind = groupKind;
 const mostWithMembers = 20;
 
-const hasMembers = (projection: Projection) => isAsked(kind, projection, 'members');
+const hasMembers = (projection: Projection) => wants(kind, projection, 'members');
 
 /** A group may have thousands of members: a page with members has fewer groups (RFC 7644 §3.4.2.4 allows that). */
 export const groupsOnPage = (count: number, projection: Projection): number =>

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Projection, projected, wants } from '../../domain/scim/projection.js';
+import { type Projection, projected } from '../../domain/scim/projection.js';
 import type { Resource, ResourceKind } from '../../domain/scim/schema.js';
 import { scimType } from './errors.js';
 import { expectedBy } from './shapes.js';
@@ -17,7 +17,3 @@ export function sendResource(
   const isKnown = request.method === 'GET' && expectedBy(request.headers['if-none-match'])?.(version);
   return isKnown ? reply.code(304).send() : reply.code(status).send(projected(kind, resource, projection));
 }
-
-/** Whether an attribute that takes a query of its own is part of the answer. */
-export const isAsked = (kind: ResourceKind, projection: Projection, name: string): boolean =>
-  wants(kind, projection, name);

@@ -4,14 +4,13 @@ import type { Filter } from '../../domain/scim/filters/syntax.js';
 import { presentGroup } from '../../domain/scim/groups/resource.js';
 import { groupKind, userKind } from '../../domain/scim/kinds.js';
 import type { Found, ListRequest } from '../../domain/scim/lists.js';
-import { type Projection, projected } from '../../domain/scim/projection.js';
+import { type Projection, projected, wants } from '../../domain/scim/projection.js';
 import type { Resource, ResourceKind } from '../../domain/scim/schema.js';
 import { presentUser } from '../../domain/scim/users/resource.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
 import { groupsOnPage } from './groups.js';
 import type { ScimOptions } from './options.js';
-import { isAsked } from './resources.js';
 import { listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
 /**
@@ -24,11 +23,11 @@ export function search(app: FastifyInstance, { users, groups, baseUrl }: ScimOpt
     const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
     const directory = directoryOf(request);
     const ofUsers = async (one: ListRequest): Promise<Found<Resource>> => {
-      const { total, rows } = await users.list(directory, one, isAsked(userKind, projection, 'groups'));
+      const { total, rows } = await users.list(directory, one, wants(userKind, projection, 'groups'));
       return { total, rows: rows.map(({ row, groups: theirs }) => presentUser(row, theirs, baseUrl)) };
     };
     const ofGroups = async (one: ListRequest): Promise<Found<Resource>> => {
-      const { total, rows } = await groups.list(directory, one, isAsked(groupKind, projection, 'members'));
+      const { total, rows } = await groups.list(directory, one, wants(groupKind, projection, 'members'));
       return { total, rows: rows.map(({ group, members }) => presentGroup(group, members, baseUrl)) };
     };
     const first = await part(userKind, wanted, projection, ofUsers);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { userKind } from '../../domain/scim/kinds.js';
 import { readPatch } from '../../domain/scim/patch.js';
-import { type Projection, projected } from '../../domain/scim/projection.js';
+import { type Projection, projected, wants } from '../../domain/scim/projection.js';
 import type { Resource } from '../../domain/scim/schema.js';
 import { patchedUser, presentUser } from '../../domain/scim/users/resource.js';
 import type { UserWithGroups } from '../../domain/scim/users/users.js';
@@ -10,7 +10,7 @@ import { userEvents } from '../event-lists/scim.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
 import type { ScimOptions } from './options.js';
-import { isAsked, sendResource } from './resources.js';
+import { sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
 const kind = userKind;
@@ -26,7 +26,7 @@ export function users(app: FastifyInstance, { users: service, baseUrl }: ScimOpt
 
   const list = async (request: Parameters<typeof directoryOf>[0], asked: Record<string, unknown>) => {
     const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
-    const isWithGroups = isAsked(kind, projection, 'groups');
+    const isWithGroups = wants(kind, projection, 'groups');
     const { total, rows } = await service.list(directoryOf(request), wanted, isWithGroups);
     const resources = rows.map((one) => projected(kind, resource(one), projection));
     return listResponse(resources, { total, startIndex: wanted.startIndex });
@@ -39,7 +39,7 @@ export function users(app: FastifyInstance, { users: service, baseUrl }: ScimOpt
 
   app.get<Of>('/Users/:id', async (request, reply) => {
     const projection = projectionOf(request.query);
-    const isWithGroups = isAsked(kind, projection, 'groups');
+    const isWithGroups = wants(kind, projection, 'groups');
     const found = await service.get(directoryOf(request), request.params.id, isWithGroups);
     return sendResource(request, reply, answerOf(found, projection));
   });

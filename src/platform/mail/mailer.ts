@@ -9,8 +9,6 @@ import { type EmailTemplates, renderEmail } from './templates.js';
 import type { Locale } from './texts.js';
 import { oneLine } from './values.js';
 
-export { MailRejected };
-
 interface MailerOptions {
   /** `smtp://user:password@host:587`, or `smtps://` for TLS from the first byte. */
   smtpUrl: string;
