@@ -11,7 +11,6 @@ import { asOwner } from '../support/database.js';
 import { withoutReferences } from '../support/document-schemas.js';
 import {
   type Known,
-  marker,
   newMarked,
   type Route,
   type RouteInput,
@@ -20,6 +19,7 @@ import {
   routesIn,
   type Sent,
 } from '../support/fuzz-input.js';
+import { marker } from '../support/fuzz-values.js';
 import { newPkce } from '../support/oauth.js';
 import { publicClient } from '../support/public-client.js';
 
