@@ -49,12 +49,12 @@ const messages = {
   'changes.cursor_expired':
     'The events after this cursor are no longer kept; read everything again, then begin without a cursor',
   'changes.cursor_invalid': 'This is not a cursor of the change feed of this environment',
-  'email_change.address_taken': 'Somebody else signs in with this address by now; the address was not changed',
+  'email_change.address_taken': 'Somebody else now signs in with this address; the address was not changed',
   'email_change.code_invalid': 'The code is not correct, or has expired',
   'email_change.domain_managed':
     'The addresses of this domain are managed by the organization that owns it; the address was not changed',
   'email_change.link_invalid': 'This link is unknown, has expired or was used already, or its session has ended',
-  'email_change.managed': 'This email address is managed by an organization, which alone changes it',
+  'email_change.managed': 'This email address is managed by an organization; only the organization can change it',
   'email_change.not_found': 'No new address is waiting to be confirmed',
   'email_change.password_required':
     'This is not the browser that requested the new address; also send your current password',
@@ -109,7 +109,7 @@ const messages = {
   'mfa.last_factor': 'A second factor is required, and this is the last one; enroll another one first',
   'mfa.not_enrolled': 'Enroll a second factor first',
   'mfa.own_factors': 'Your own second factors cannot be changed here; change them where you sign in',
-  'mfa.second_factor_only': 'This key works as a second factor only; sign in in another way',
+  'mfa.second_factor_only': 'This key works only as a second factor; sign in another way',
   'mfa.too_many_factors': 'There are too many factors already; remove one first',
   'mfa.trusted_device_not_found': 'No such trusted device',
   'oauth_client.has_no_secret': 'This client does not authenticate with a secret',

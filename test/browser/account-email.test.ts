@@ -48,7 +48,7 @@ test.each([
   await check();
   await page.getByLabel('New email address').fill(person.email);
   await button('Send a code').click();
-  expect(await alertText()).toBe('That is your present address. Enter the new one.');
+  expect(await alertText()).toBe('That is your current address. Enter the new one.');
   await check();
   await page.getByLabel('New email address').fill(wanted);
   await button('Send a code').click();

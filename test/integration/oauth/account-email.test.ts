@@ -111,7 +111,7 @@ test('another code replaces the first', async () => {
 });
 
 test.each([
-  ['their own address', () => ana.email, 409, 'That is your present address. Enter the new one.'],
+  ['their own address', () => ana.email, 409, 'That is your current address. Enter the new one.'],
   ['no address', () => 'nonsense', 400, 'Enter an email address, such as ana@example.com.'],
   ['nothing', () => '', 400, 'Enter an email address, such as ana@example.com.'],
 ])('for %s the form is shown again with the reason', async (_, typed, status, reason) => {
