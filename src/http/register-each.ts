@@ -5,8 +5,7 @@ const displayName = Symbol.for('fastify.display-name');
 
 /**
  * Registers plugins one after the other, each in a context of its own, and named after its function. For a plugin
- * without a name, Fastify searches all modules that were ever loaded, twice: a quarter of the time
- * for composing an api.
+ * without a name, Fastify searches all modules that were ever loaded, twice: a quarter of the time for composing an api.
  */
 export async function registerEach<O extends FastifyPluginOptions>(
   app: Pick<FastifyInstance, 'register'>,

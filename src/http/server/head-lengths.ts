@@ -6,11 +6,11 @@ import type { FastifyInstance, onSendHookHandler } from 'fastify';
  */
 export function leaveOutUnknownLengths(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], leaveOutNone].flat();
+    if (route.method === 'HEAD') route.onSend = [route.onSend ?? [], dropZeroLength].flat();
   });
 }
 
-const leaveOutNone: onSendHookHandler = (_request, reply, payload, done) => {
+const dropZeroLength: onSendHookHandler = (_request, reply, payload, done) => {
   if (reply.getHeader('content-length') === '0') reply.removeHeader('content-length');
   done(null, payload);
 };

@@ -19,9 +19,9 @@ export function readJsonBodies(app: FastifyInstance): void {
 
 /**
  * Reads bodies of a media type with JSON syntax, such as `application/scim+json`, by the same rules.
- * @param unsaid the largest body for routes without a schema
+ * @param withoutSchema the largest body for routes without a schema
  */
-export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = worthReading(undefined)): void {
+export function readJsonAs(app: FastifyInstance, contentType: string, withoutSchema = worthReading(undefined)): void {
   app.removeContentTypeParser(contentType);
   const parse = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser(contentType, { parseAs: 'buffer' }, (request, bytes, done) => {
@@ -30,7 +30,7 @@ export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = w
     // Clients send their usual type with every request, also without a body.
     const schema = request.routeOptions.schema?.body as { nullable?: boolean } | undefined;
     if (body === '' && (schema?.nullable ?? !schema)) return done(null, undefined);
-    const excess = excessOf(body, { deepest, ...(schema ? worthReading(schema) : unsaid) });
+    const excess = excessOf(body, { deepest, ...(schema ? worthReading(schema) : withoutSchema) });
     if (excess) return done(refused(excess));
     void parse(request, body, done);
   });

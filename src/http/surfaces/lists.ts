@@ -61,7 +61,7 @@ export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, 
  * Returns a query without blanks around the searched text: they come from pasting, and nothing that can be found begins
  * or ends with one.
  */
-export function lookedFor(query: unknown): unknown {
+export function withTrimmedSearch(query: unknown): unknown {
   const { q, ...others } = (query ?? {}) as { q?: unknown };
   if (typeof q !== 'string') return query;
   return q.trim() === '' ? others : { ...others, q: q.trim() };

@@ -11,7 +11,7 @@ import { elementRefusals } from './bulk-items.js';
 import { recordDenial } from './denials.js';
 import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { assertNoVersion, etagOf, versionOf } from './if-match.js';
-import { lookedFor } from './lists.js';
+import { withTrimmedSearch } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
 import { type Prove, proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
@@ -145,7 +145,7 @@ async function refuseInvalid(operation: Operation, request: FastifyRequest, serv
 }
 
 function handlerOf(operation: Operation, services: Services) {
-  const first = successOf(operation);
+  const usualStatus = successOf(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
     const refusals = request.elementRefusals ?? new Map();
@@ -155,11 +155,11 @@ function handlerOf(operation: Operation, services: Services) {
     const outcome = operation.isHeavy
       ? await whileSent(heavyAnswers, context.scope.accountId, reply, make)
       : await make();
-    const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
-    const told = status === 204 ? undefined : await whileTheyMay(operation, answer, request, reply);
-    const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
-    if (answered !== undefined) reply.header('etag', etagOf(answered));
-    return reply.code(status).headers(headers).send(told);
+    const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(usualStatus, outcome);
+    const payload = status === 204 ? undefined : await answerIfStillAllowed(operation, answer, request, reply);
+    const resourceVersion = (answer as { data?: { version?: number } } | undefined)?.data?.version;
+    if (resourceVersion !== undefined) reply.header('etag', etagOf(resourceVersion));
+    return reply.code(status).headers(headers).send(payload);
   };
 }
 
@@ -167,7 +167,12 @@ function handlerOf(operation: Operation, services: Services) {
  * Checks the caller's rights again if the operation waited for something, or while its answer is streamed. For HEAD, a
  * streamed answer is destroyed at once: Fastify would produce all of it.
  */
-async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: FastifyRequest, reply: FastifyReply) {
+async function answerIfStillAllowed(
+  { waitsMs }: Operation,
+  answer: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
   if (answer instanceof Readable && request.method === 'HEAD') return void answer.destroy();
   if (answer instanceof Readable) return whileProved(answer, request, reply);
   if (waitsMs) await proveAgain(request, reply);
@@ -210,7 +215,7 @@ function contextOf({ authorized, params, query, body }: FastifyRequest, services
     scope: scope as EnvironmentScope,
     caller,
     params,
-    query: lookedFor(query),
+    query: withTrimmedSearch(query),
     body,
     version: 0,
     refusals: new Map(),

@@ -59,7 +59,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
 
 /** If several limits count a request, the headers describe the one that refuses it, or else the one with least left. */
 function announce(reply: FastifyReply, policy: LimitPolicy, state: LimitState) {
-  const told = /;r=(\d+)/.exec(String(reply.getHeader('ratelimit')))?.[1];
-  if (!state.allowed || told === undefined || state.remaining < Number(told)) announceLimit(reply, policy, state);
+  const least = /;r=(\d+)/.exec(String(reply.getHeader('ratelimit')))?.[1];
+  if (!state.allowed || least === undefined || state.remaining < Number(least)) announceLimit(reply, policy, state);
   if (!state.allowed) throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds });
 }

@@ -52,9 +52,10 @@ export const showKeyUrl = ({ session, params }: Pick<AccountVisit, 'session' | '
   });
 
 /** Errors of a change whose visit was valid when it was checked, but not when the change was made. */
-const whatEnds: string[] = ['auth.invalid_credentials', 'auth.reauthentication_required'];
+const sessionOverCodes: string[] = ['auth.invalid_credentials', 'auth.reauthentication_required'];
 
-const whatGoes: string[] = [
+/** Errors of a change of something that no longer exists. */
+const goneCodes: string[] = [
   'application.not_found',
   'mfa.factor_not_found',
   'mfa.trusted_device_not_found',
@@ -190,7 +191,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
      * @throws every other error
      */
     anew(visit: AccountVisit, page: AccountPage, error: unknown): FastifyReply {
-      const isOver = error instanceof DomainError && whatEnds.includes(error.code);
+      const isOver = error instanceof DomainError && sessionOverCodes.includes(error.code);
       if (!isOver) throw error;
       return onToSignIn(visit, accountUrl(baseUrl, page), visit.params);
     },
@@ -200,7 +201,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
      * @throws every other error, and every error of a request for JSON
      */
     gone(visit: AccountVisit, error: unknown): FastifyReply {
-      const isGone = error instanceof DomainError && whatGoes.includes(error.code);
+      const isGone = error instanceof DomainError && goneCodes.includes(error.code);
       if (!isGone || wantsJson(visit.request)) throw error;
       return done(visit, 'gone');
     },
