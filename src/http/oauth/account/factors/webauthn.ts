@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { fullNameOf } from '../../../../domain/full-name.js';
 import { givingBack } from '../../../../domain/limits/rate-limits.js';
+import { relyingPartyOf } from '../../relying-party.js';
 import { answerWebauthnInJson, credentialIn } from '../../webauthn-json.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
@@ -32,7 +33,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
         identityId: session.identityId,
         email: person.email,
         name: fullNameOf(person) ?? person.email,
-        relyingParty: client.settings.branding.name ?? client.name,
+        relyingParty: relyingPartyOf(client),
       });
       return reply.send({ options, enrollment: token });
     });

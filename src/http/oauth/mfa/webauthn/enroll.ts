@@ -5,6 +5,7 @@ import { givingBack } from '../../../../domain/limits/rate-limits.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/requests/parameters.js';
 import { assertOwnOrigin } from '../../../browsers/origin.js';
 import type { HostedOptions } from '../../options.js';
+import { relyingPartyOf } from '../../relying-party.js';
 import { throttled } from '../../throttles.js';
 import type { Visit } from '../../visit.js';
 import { credentialIn, refuseInJson } from '../../webauthn-json.js';
@@ -38,8 +39,7 @@ export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
       if (!step) return refuseInJson(reply, 'expired');
       const { visit, pending, token } = step;
       assertAllowed(visit);
-      const { client } = visit;
-      const relyingParty = client.settings.branding.name || client.name;
+      const relyingParty = relyingPartyOf(visit.client);
       const begun = await webauthnEnrollments.begin(pending, { token, name: pending.email, relyingParty });
       return reply.send({ options: begun.options, enrollment_token: begun.token });
     },
