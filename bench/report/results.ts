@@ -9,7 +9,7 @@ import { growthPlot, latencyPlot, speedPlot } from './plots.js';
 import { type Results, shareOf } from './text.js';
 
 /** The folder with the newest figures of each measurement, and the report that is made from them. */
-export const resultsFolder = join(projectRoot, 'bench/results');
+const resultsFolder = join(projectRoot, 'bench/results');
 
 /** The suffix of a part that was measured with a Temporal server on PostgreSQL, which has its own section. */
 export const onServer = '-server';

@@ -9,7 +9,7 @@ const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 const places = ['/usr/bin', '/usr/local/bin', '/snap/bin', ...(process.env.PATH ?? '').split(delimiter)];
 
 /** Returns the path of the browser: `CHROMIUM_PATH` or an installed one. @throws Error that says how to get one */
-export function findChromium(): string {
+function findChromium(): string {
   const { CHROMIUM_PATH: configured } = process.env;
   if (configured && !existsSync(configured)) throw new Error(`CHROMIUM_PATH=${configured}: there is no such file`);
   const installed = names.flatMap((name) => places.filter(Boolean).map((place) => join(place, name)));

@@ -67,7 +67,7 @@ function keep(cookies: Map<string, string>, lines: string[]) {
 }
 
 /** Returns the page's first form: its action and its hidden fields. */
-export function formIn({ html, status }: FetchedPage): { action: string; fields: Record<string, string> } {
+function formIn({ html, status }: FetchedPage): { action: string; fields: Record<string, string> } {
   const [form, tag = ''] = /(<form\b[^>]*>)[\s\S]*?<\/form>/.exec(html) ?? [];
   if (!form) throw new Error(`The page (${status}) has no form: ${html}`);
   const hidden = [...form.matchAll(/<input\b[^>]*type="hidden"[^>]*>/g)].map(([input]) => input);

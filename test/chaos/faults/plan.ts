@@ -1,6 +1,6 @@
 import { createRandom } from '../../support/random.js';
 
-export const partNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'Temporal', 'PostgreSQL'] as const;
+const partNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'Temporal', 'PostgreSQL'] as const;
 export type PartName = (typeof partNames)[number];
 
 /** A fault: the parts that fail, and for how long. Times are in milliseconds. */

@@ -43,7 +43,7 @@ export async function endOf({ temporal, awaits }: CrashWorld, workflowId: string
 }
 
 /** Returns the mails about a subject, once none of them waits. */
-export const settledMails = ({ query, awaits }: CrashWorld, subjectId: string) =>
+const settledMails = ({ query, awaits }: CrashWorld, subjectId: string) =>
   awaits(`the mails about ${subjectId} are settled`, async () => {
     const emails = await query(
       'select id, template, status from emails where subject_id = $1 order by template',

@@ -14,7 +14,7 @@ const now = () => new Date();
 export const soon = seconds(40);
 
 /** Runs a call that is refused for a while after a worker has died, since nothing reports the death: callers retry. */
-export async function unlessAway<T>(work: () => Promise<T>): Promise<T | null> {
+async function unlessAway<T>(work: () => Promise<T>): Promise<T | null> {
   return work().catch((error) => {
     if (error instanceof DomainError && error.code === 'service.unavailable') return null;
     throw error;

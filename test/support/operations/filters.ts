@@ -22,7 +22,7 @@ const askedWith = (place: Place, declared: Declared, sent: Sent) => (query: Quer
   place.call(declared, { ...sent, query }, callerOf(declared));
 
 /** Returns each filter alone, and each pair. @param items the whole list: filters use its values, to leave something */
-export function combinationsOf({ query }: Declared, sent: Sent, items: Item[]): { alone: Query[]; pairs: Query[] } {
+function combinationsOf({ query }: Declared, sent: Sent, items: Item[]): { alone: Query[]; pairs: Query[] } {
   const filters = query.filter(({ name }) => !paging.includes(name));
   const each = filters.map(({ name, schema }) =>
     [...new Set(valuesOf(name, schema, sent, items))].map((value): Query => ({ [name]: value })),

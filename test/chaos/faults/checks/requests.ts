@@ -2,7 +2,7 @@ import type { World } from '../world.js';
 import type { Looked } from './looked.js';
 
 /** The longest that a request may take, whatever is broken. */
-export const longestMs = 30_000;
+const longestMs = 30_000;
 
 export function requestsWereAnswered({ client, find }: World): Looked {
   const { attempts } = client;

@@ -2,7 +2,7 @@ import { endUserForms } from '../../../support/chaos/client.js';
 import { type Actor, isStatus, type World } from '../world.js';
 
 /** How long a used refresh token returns its successor (contract §2). */
-export const repeatWindowMs = 10_000;
+const repeatWindowMs = 10_000;
 
 /** Signs in an end user by password; returns the refresh token. @returns null if the run is over or it was refused */
 async function signIn(world: World): Promise<string | null> {
