@@ -276,24 +276,23 @@ export function refusalOf(error: unknown, request?: FastifyRequest): DomainError
 const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not percent-encoded UTF-8' };
 
 /**
- * Logs an outage. Without a cause the reason is load, which is only counted: a line for each request would add to it. A
- * caller who leaves in the middle of a body is no outage.
+ * Like `refusalOf`, for the error handler of a surface: logs a fault of ours, or an outage. Without a cause the reason
+ * is load, which is only counted: a line for each request would add to it. A caller who leaves in the middle of a body
+ * is not an outage.
  */
-export function logOutage({ log, raw }: FastifyRequest, { code, options: { cause } }: DomainError): void {
-  if (httpStatusOf(code) === 503 && cause && cause !== raw.errored) log.warn({ err: cause }, 'unavailable');
+export function reportedRefusalOf(error: unknown, request: FastifyRequest): DomainError | null {
+  const { log, raw } = request;
+  const refusal = refusalOf(error, request);
+  const cause = refusal && httpStatusOf(refusal.code) === 503 ? refusal.options.cause : null;
+  if (!refusal) log.error({ err: error }, 'unexpected error');
+  else if (cause && cause !== raw.errored) log.warn({ err: cause }, 'unavailable');
+  return refusal;
 }
 
 /** Answers an error as JSON, with the headers that belong to its status. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOf(error, request);
-  if (!refusal) {
-    request.log.error({ err: error }, 'unexpected error');
-    return reply
-      .code(500)
-      .send(envelope(asked(request), { statusCode: 500, message: 'Something went wrong on our side' }));
-  }
-  const status = httpStatusOf(refusal.code);
-  logOutage(request, refusal);
-  tellWhen(reply, refusal);
-  return reply.code(status).send(envelope(asked(request), refusal));
+  const refusal = reportedRefusalOf(error, request);
+  if (refusal) tellWhen(reply, refusal);
+  const body = envelope(asked(request), refusal ?? { statusCode: 500, message: 'Something went wrong on our side' });
+  return reply.code(body.error.statusCode).send(body);
 }

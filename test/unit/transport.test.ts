@@ -7,14 +7,20 @@ import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createServer, type TLSSocket } from 'node:tls';
 import { Connection } from '@temporalio/client';
+import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { ConfigError, loadConfig } from '../../src/config.js';
 import type { IdempotentRequests } from '../../src/domain/idempotency.js';
+import { sendPageOrError } from '../../src/http/admin-auth/page-errors.js';
 import { buildApp } from '../../src/http/app.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
+import { handleOAuthErrors } from '../../src/http/oauth/oauth-error.js';
+import { answerWebauthnInJson } from '../../src/http/oauth/webauthn-json.js';
 import { ExportAnswer } from '../../src/http/operations/audit-rows.js';
+import { handlePageErrors } from '../../src/http/pages/error-page.js';
 import { portalOperations } from '../../src/http/portal-api.js';
+import { sendScimError } from '../../src/http/scim/errors.js';
 import { answerUnreadable } from '../../src/http/server/unreadable-requests.js';
 import { environmentOperations } from '../../src/http/surfaces/environment-operations.js';
 import { takeIdempotencyKeys } from '../../src/http/surfaces/idempotency.js';
@@ -142,6 +148,47 @@ test('a fault is logged with its location, and not shown to the caller', async (
   expect(logged).toContain('transport.test');
   expect(fault.body + logged).not.toContain('ana@example.com');
 });
+
+const origin = 'https://id.example.com';
+const surfaces: [string, (surface: FastifyInstance) => void][] = [
+  ['a JSON API', () => {}],
+  ['an OAuth endpoint', handleOAuthErrors],
+  ['a hosted page', handlePageErrors],
+  ['an endpoint of the pages’ script', answerWebauthnInJson],
+  ['a page for administrators', (surface) => surface.setErrorHandler(sendPageOrError({ baseUrl: origin }))],
+  ['SCIM', (surface) => surface.setErrorHandler(sendScimError)],
+];
+
+test.each(surfaces)(
+  'an outage and a fault of %s are logged in the same form, without what they quote',
+  async (_, handle) => {
+    const lines: string[] = [];
+    const outage = Object.assign(new Error('connect ECONNREFUSED for ana@example.com'), { code: 'ECONNREFUSED' });
+    const app = await buildApp({
+      baseUrl: origin,
+      logger: pino({ level: 'warn', serializers: { err: faultForLog } }, { write: (line) => void lines.push(line) }),
+      trustProxy: false,
+      health: { checks: {} },
+      metrics: createHttpMetrics(new Registry()),
+      surfaces: [
+        async (surface) => {
+          handle(surface);
+          surface.get('/outage', () => Promise.reject(outage));
+          surface.get('/fault', () => Promise.reject(new Error('quotes ana@example.com')));
+        },
+      ],
+    });
+    const answers = [await app.inject('/outage'), await app.inject('/fault')];
+    await app.close();
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([503, 500]);
+    expect(lines.join('') + answers.map(({ body }) => body).join('')).not.toContain('ana@example.com');
+    const logged = lines.map((line) => JSON.parse(line));
+    expect(logged.map(({ level, msg, err }) => [level, msg, err.fault])).toEqual([
+      [40, 'unavailable', 'Error ECONNREFUSED'],
+      [50, 'unexpected error', 'Error'],
+    ]);
+  },
+);
 
 test('a request that takes too long gets 503, and its own answer is dropped', async () => {
   const lines: string[] = [];

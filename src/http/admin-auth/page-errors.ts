@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { httpStatusOf, refusalOf, sendError } from '../errors.js';
+import { httpStatusOf, reportedRefusalOf, sendError } from '../errors.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
+import { tellWhen } from '../surfaces/limit-headers.js';
 import type { AdminPages } from './origin.js';
 import { sendAdminPage, wantsPage } from './pages.js';
 
@@ -24,12 +25,11 @@ function sendAsPage(
   reply: FastifyReply,
   { isMailed = true, ...pages }: Refusing,
 ): FastifyReply {
-  const refusal = refusalOf(error);
-  if (!refusal) request.log.error({ err: error }, 'unexpected error');
+  const refusal = reportedRefusalOf(error, request);
   const { retryAfter } = refusal?.options ?? {};
   const status = refusal ? httpStatusOf(refusal.code) : 500;
   reply.code(status);
-  if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
+  if (refusal) tellWhen(reply, refusal);
 
   const locale = browserLocaleOf(request);
   const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';

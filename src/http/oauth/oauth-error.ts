@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
-import { faultOf, framesOf } from '../../platform/faults.js';
-import { httpStatusOf, refusalOf } from '../errors.js';
+import { httpStatusOf, refusalOf, reportedRefusalOf } from '../errors.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
@@ -38,9 +37,8 @@ export function handleOAuthErrors(app: FastifyInstance): void {
       if (error.code === 'invalid_client') reply.header('www-authenticate', 'Basic realm="oauth", charset="UTF-8"');
       return reply.code(oauthStatusOf(error.code)).send({ error: error.code, error_description: error.message });
     }
-    const refusal = refusalOf(error);
+    const refusal = reportedRefusalOf(error, request);
     if (!refusal) {
-      request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
       return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
     }
     return sendOAuthRefusal(reply, refusal);

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { faultOf, framesOf } from '../../platform/faults.js';
-import { httpStatusOf, refusalOf } from '../errors.js';
+import { httpStatusOf, reportedRefusalOf } from '../errors.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 
 /** Statuses that refusals keep; every other refusal is 400 here (spec, "Errors"). */
@@ -27,11 +26,8 @@ export function answerWebauthnInJson(app: FastifyInstance): void {
   });
   app.setErrorHandler((error, request, reply) => {
     if (error instanceof OAuthError) return refuseInJson(reply, error.code);
-    const refusal = refusalOf(error);
-    if (!refusal) {
-      request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
-      return refuseInJson(reply, 'server_error', 500);
-    }
+    const refusal = reportedRefusalOf(error, request);
+    if (!refusal) return refuseInJson(reply, 'server_error', 500);
     const status = httpStatusOf(refusal.code);
     tellWhen(reply, refusal);
     return refuseInJson(reply, refusal.code, ownStatuses.includes(status) ? status : 400);

@@ -3,8 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { isAuthorizeParameter } from '../../domain/oidc/requests/authorize-request.js';
 import { readParameters } from '../../domain/oidc/requests/parameters.js';
-import { faultOf, framesOf } from '../../platform/faults.js';
-import { httpStatusOf, refusalOf } from '../errors.js';
+import { httpStatusOf, reportedRefusalOf } from '../errors.js';
 import { oauthStatusOf } from '../oauth/oauth-error.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 import { type Looks, sendPage } from './send-page.js';
@@ -27,8 +26,7 @@ export function handlePageErrors(app: FastifyInstance): void {
   app.decorateRequest('way', null);
   app.decorateRequest('accountUrl', null);
   app.setErrorHandler((error, request, reply) => {
-    const refusal = error instanceof OAuthError ? error : refusalOf(error);
-    if (!refusal) request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
+    const refusal = error instanceof OAuthError ? error : reportedRefusalOf(error, request);
     return sendErrorPage(request, reply, refusal);
   });
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js';
-import { httpStatusOf, logOutage, refusalOf } from '../errors.js';
+import { httpStatusOf, reportedRefusalOf } from '../errors.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';
@@ -50,15 +50,11 @@ function failureOf(refusal: DomainError | ScimRefused): ScimFailure {
 
 /** Answers an error in the form of RFC 7644 §3.12. */
 export function sendScimError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = error instanceof ScimRefused ? error : refusalOf(error);
-  if (!refusal) request.log.error({ err: error }, 'unexpected error');
+  const refusal = error instanceof ScimRefused ? error : reportedRefusalOf(error, request);
   const { status, type, detail } = refusal
     ? failureOf(refusal)
     : { status: 500, type: undefined, detail: 'Something went wrong on our side' };
-  if (refusal instanceof DomainError) {
-    logOutage(request, refusal);
-    tellWhen(reply, refusal);
-  }
+  if (refusal instanceof DomainError) tellWhen(reply, refusal);
   return reply
     .code(status)
     .type(scimType)
