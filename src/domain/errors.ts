@@ -249,3 +249,11 @@ export const unstorable: ErrorDetail = {
   code: 'unstorable',
   message: 'holds a character or a number that cannot be stored',
 };
+
+/** For `.catch`: null in place of a refusal with this code; rethrows every other error. */
+export const nullIf =
+  (code: ErrorCode) =>
+  (error: unknown): null => {
+    if (error instanceof DomainError && error.code === code) return null;
+    throw error;
+  };

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { InviteAcceptance, OfferedInvite } from '../../domain/administrator-invites/acceptance.js';
-import { DomainError } from '../../domain/errors.js';
+import { type DomainError, nullIf } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { httpStatusOf, refusalOf } from '../errors.js';
@@ -54,7 +54,7 @@ async function sendRefused(
   const nextUrl = adminAppOf(pages);
   const token = textOf((request.body as Record<string, unknown> | null)?.token);
   const wrong = token && wrongWith(refusal);
-  const invite = wrong ? await invites.preview(token).catch(voided) : null;
+  const invite = wrong ? await invites.preview(token).catch(nullIf('invite.link_invalid')) : null;
   // The same form, sent twice, may have accepted the invite.
   const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
   const done = isVoid ? await invites.justAccepted(token) : null;
@@ -68,12 +68,6 @@ async function sendRefused(
       browserLocaleOf(request),
     );
   return sendInvitePage(request, reply, { token, invite, error: wrong });
-}
-
-/** Returns null for a link that does not work, and rethrows every other error. */
-function voided(error: unknown): null {
-  if (error instanceof DomainError && error.code === 'invite.link_invalid') return null;
-  throw error;
 }
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DomainError } from '../../domain/errors.js';
+import { nullIf } from '../../domain/errors.js';
 import type { OfferedIdentityInvite, PastIdentityInvite } from '../../domain/identity-invites/acceptance.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/requests/parameters.js';
 import type { TextKey } from '../../platform/mail/texts.js';
@@ -74,12 +74,8 @@ interface Visit {
   offered: OfferedIdentityInvite;
 }
 
-/** Returns null for a link that does not work, and rethrows every other error. */
-function voided(error: unknown): null {
-  const isVoid = error instanceof DomainError && error.code === 'invite.link_invalid';
-  if (isVoid) return null;
-  throw error;
-}
+/** For a link that does not work. */
+const voided = nullIf('invite.link_invalid');
 
 /** In the language of the invite, unless the browser asks for one that is supported. */
 const looksOf = ({ settings, locale }: Pick<OfferedIdentityInvite, 'settings' | 'locale'>) => ({

@@ -1,11 +1,11 @@
 import { type Clock, epochSeconds } from '../../../platform/clock.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../../platform/database/db.js';
-import { DomainError } from '../../errors.js';
+import { nullIf } from '../../errors.js';
 import type { Client } from '../clients/clients.js';
 import { isInvalidToken, type SigningKeys } from '../keys.js';
 import { OAuthError } from '../oauth-error.js';
-import type { AccessTokens, ProvenToken } from './access-tokens.js';
+import type { AccessTokens } from './access-tokens.js';
 import { type Grants, policyOfGrant } from './grants.js';
 
 const findStatement = {
@@ -99,10 +99,7 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
           exp: epochSeconds(found.expiresAt),
         };
       }
-      const proven = await accessTokens.prove(token).catch((error): ProvenToken | null => {
-        if (error instanceof DomainError && error.code === 'principal.wrong_type') return null;
-        throw error;
-      });
+      const proven = await accessTokens.prove(token).catch(nullIf('principal.wrong_type'));
       if (!proven) return { active: false };
       const { environmentId, claims } = proven;
       if (!mayKnow(client, { environmentId, clientId: claims.client_id })) return { active: false };

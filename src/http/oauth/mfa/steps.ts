@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DomainError } from '../../../domain/errors.js';
+import { DomainError, nullIf } from '../../../domain/errors.js';
 import type { Logins } from '../../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../../domain/logins/pending-sign-ins.js';
 import type { SecondFactor } from '../../../domain/mfa/challenges.js';
@@ -135,10 +135,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       const { request, reply } = visit;
       const answered = await mfaChallenges
         .answer(pending, proof, browserToTrust(hosted, visit))
-        .catch((error: unknown) => {
-          if (isOver(error)) return null;
-          throw error;
-        });
+        .catch(nullIf('mfa.challenge_invalid'));
       if (!answered) return over(request, reply, step);
       const { proved, trusted } = answered;
       if (trusted) hosted.cookies.device.set(reply, trusted.device, trusted.expiresAt, now());
