@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../surfaces/operation.js';
-import { Id } from '../surfaces/schemas.js';
+import { ById } from '../surfaces/schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
-const common = { tags: ['Admin authentication'], security: [{ bearer: [] }], params: Type.Object({ id: Id }) };
+const common = { tags: ['Admin authentication'], security: [{ bearer: [] }], params: ById };
 const refusals = [
   'validation.failed',
   'account.not_found',

@@ -4,7 +4,7 @@ import type { UserSession } from '../../../entities/user-session.js';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
-import { Id, listOf, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
+import { ById, Id, listOf, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 import { Acr } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
@@ -59,7 +59,7 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         description: 'Its tokens stop working immediately. Revoking the current session clears both cookies.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
-        params: Type.Object({ id: Id }),
+        params: ById,
         response: {
           204: Type.Null(),
           ...errors(

@@ -4,7 +4,7 @@ import type { ShownSession } from '../../domain/logins/api-sessions.js';
 import type { SignedInPerson } from '../../domain/sessions/hold.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
-import { Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../surfaces/schemas.js';
+import { ById, Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../surfaces/schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf, provenOf, subjectOf } from './signed-in.js';
 
@@ -63,7 +63,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
           'last ten minutes, with a second factor if the person has one that the environment allows.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
-        params: Type.Object({ id: Id }),
+        params: ById,
         response: {
           204: Type.Null(),
           ...errors(

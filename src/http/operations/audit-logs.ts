@@ -1,11 +1,10 @@
-import { Type } from 'typebox';
 import type { AuditPlace } from '../../domain/audit/conditions.js';
 import type { Caller } from '../../domain/caller.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { always, paginated } from '../surfaces/lists.js';
 import { Answer, errors, operation } from '../surfaces/operation.js';
-import { Id, listOf } from '../surfaces/schemas.js';
+import { ById, listOf } from '../surfaces/schemas.js';
 import {
   AuditDetailView,
   AuditExportQuery,
@@ -87,7 +86,7 @@ export const getAuditLog = operation({
   path: '/audit-logs/:id',
   summary: 'Get a row of the audit log with related rows',
   description: 'Reading a row is itself recorded in the log as `audit.row.viewed`.',
-  params: Type.Object({ id: Id }),
+  params: ById,
   events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
   handle: async ({ services, scope, caller, params }) =>

@@ -3,7 +3,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { always, paginated } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
-import { Body, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../surfaces/schemas.js';
+import { Body, ById, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../surfaces/schemas.js';
 import { Address, changing, viewing } from './identities-views.js';
 import {
   IdentityInvitesQuery,
@@ -18,7 +18,7 @@ import {
 const common = { tag: 'Identity invites', level: 'environment' } as const;
 const ofOne = {
   ...common,
-  params: Type.Object({ id: Id }),
+  params: ById,
   exists: ({ services, scope, params }: { services: Services; scope: EnvironmentScope; params: { id: string } }) =>
     services.identityInvites.get(scope, params.id),
 } as const;

@@ -4,7 +4,7 @@ import { managing } from '../../domain/organizations/strangers.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { at } from '../surfaces/operation.js';
-import { Id, Metadata, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
+import { ById, Metadata, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 
 export const OrganizationView = Resource('Organization', {
   id: Type.String({
@@ -49,7 +49,7 @@ export const managed = {
 /** What all operations on one organization share. */
 export const ofOne = {
   ...common,
-  params: Type.Object({ id: Id }),
+  params: ById,
   exists: ({ services, scope, params }: { services: Services; scope: EnvironmentScope; params: { id: string } }) =>
     services.organizations.get(scope, params.id),
 } as const;

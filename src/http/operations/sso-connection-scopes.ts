@@ -1,10 +1,9 @@
-import { Type } from 'typebox';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { ConnectionAt } from '../../domain/sso-connections/find.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import type { Authorization } from '../surfaces/operation.js';
-import { Id } from '../surfaces/schemas.js';
+import { ById } from '../surfaces/schemas.js';
 import { managed, common as ofOrganizations, viewing } from './organization-views.js';
 
 /** The owner of the connections that an operation is about: all have the same operations, each declared once. */
@@ -65,7 +64,7 @@ export const ofAccount: ConnectionsOf = {
 export const ofOne = ({ level, tag, at }: ConnectionsOf) => ({
   level,
   tag,
-  params: Type.Object({ id: Id }),
+  params: ById,
   exists: ({ services, scope, params }: { services: Services; scope: AccountScope; params: { id: string } }) =>
     services.ssoConnections.get(at(scope, params.id)),
 });

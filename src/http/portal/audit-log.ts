@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import type { AuditPlace } from '../../domain/audit/conditions.js';
 import type { Caller } from '../../domain/caller.js';
 import { reachOf } from '../../domain/capabilities/reach.js';
@@ -16,7 +15,7 @@ import {
 } from '../operations/audit-rows.js';
 import { always, paginated } from '../surfaces/lists.js';
 import { Answer, errors, operation } from '../surfaces/operation.js';
-import { Id, listOf } from '../surfaces/schemas.js';
+import { ById, listOf } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 const common = { tag: 'Audit log', level: 'account', capability: 'audit.view', inPart: true } as const;
@@ -88,7 +87,7 @@ export const getIdentityAuditRow = operation({
   path: '/audit-log/identities/:id',
   summary: 'Get an audit log row that concerns end users, with related rows',
   description: `Related rows are also only those that concern end users. ${viewed}`,
-  params: Type.Object({ id: Id }),
+  params: ById,
   events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
   handle: async ({ services, scope, caller, params }) =>
@@ -102,7 +101,7 @@ export const getAuditRow = operation({
   path: '/audit-log/:id',
   summary: 'Get a row of the audit log with related rows',
   description: viewed,
-  params: Type.Object({ id: Id }),
+  params: ById,
   events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
   handle: async ({ services, scope, caller, params }) =>

@@ -5,7 +5,18 @@ import { identityRemovalEvents } from '../event-lists/identity-removal.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
 import { always, listQuery, paginated } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
-import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
+import {
+  ById,
+  Id,
+  idOrNone,
+  listOf,
+  Nullable,
+  noneIsNull,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+} from '../surfaces/schemas.js';
 
 const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;
 
@@ -121,7 +132,7 @@ export const getDirectoryIdentity = operation({
   description:
     "Includes every environment of which it is a member. To get its roles, or to change anything, use an environment's " +
     'operations.',
-  params: Type.Object({ id: Id }),
+  params: ById,
   answers: { 200: single(Detail), ...errors('identity.not_found') },
   async handle({ services, scope, params }) {
     const entry = await services.directory.get(scope, params.id);
@@ -142,7 +153,7 @@ export const deleteDirectoryIdentity = operation({
     'until it is erased; a repeated request continues the same erasure. To remove an identity from a single environment, ' +
     'delete it there.',
   capability: 'identities.manage',
-  params: Type.Object({ id: Id }),
+  params: ById,
   exists: ({ services, scope, params }) => services.directory.get(scope, params.id),
   events: identityRemovalEvents,
   answers: { 204: Type.Null(), ...errors('identity.not_found') },

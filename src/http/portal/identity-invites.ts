@@ -13,7 +13,7 @@ import {
 } from '../operations/identity-invite-views.js';
 import { always, paginated } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
-import { Body, Email, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../surfaces/schemas.js';
+import { Body, ById, Email, Id, listOf, Name, Nullable, noneIsNull, OneOf, single } from '../surfaces/schemas.js';
 
 const common = { tag: 'Identity invites', level: 'account', capability: 'identities.view' } as const;
 
@@ -50,7 +50,7 @@ export const getAccountIdentityInvitesSummary = operation({
 
 const changing = { ...common, capability: 'identities.manage' } as const;
 const ofOne = {
-  params: Type.Object({ id: Id }),
+  params: ById,
   exists: ({ services, scope, params }: { services: Services; scope: AccountScope; params: { id: string } }) =>
     services.accountIdentityInvites.get(scope, params.id),
 } as const;

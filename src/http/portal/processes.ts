@@ -7,7 +7,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { always, listQuery, paginated } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
-import { Body, Growing, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
+import { Body, ById, Growing, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import { worded } from '../surfaces/validation-words.js';
 import { extenderOf, extensionOf } from './process-extension.js';
 
@@ -120,7 +120,7 @@ const presentLook = (look: LookedAtProcess['temporal']) =>
   };
 
 const common = { tag: 'Processes', level: 'account' } as const;
-const one = { ...common, path: '/processes/:id', params: Type.Object({ id: Id }) } as const;
+const one = { ...common, path: '/processes/:id', params: ById } as const;
 
 /** Throws the 404 of a process, which comes before the 400 for the rest of the request. */
 const exists = ({ services, scope, params }: { services: Services; scope: AccountScope; params: { id: string } }) =>

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { ScimToken } from '../../../entities/scim-token.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors, operation } from '../surfaces/operation.js';
-import { Body, Id, instantOf, listOf, Name, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
+import { Body, ById, Id, instantOf, listOf, Name, Nullable, Resource, single, Timestamp } from '../surfaces/schemas.js';
 
 const common = { tag: 'SCIM', level: 'account' } as const;
 
@@ -86,7 +86,7 @@ export const getScimToken = operation({
   path: '/scim/tokens/:id',
   summary: 'Get a SCIM token',
   capability: 'scim.view',
-  params: Type.Object({ id: Id }),
+  params: ById,
   answers: { 200: single(ScimTokenView), ...errors('scim_token.not_found') },
   handle: async ({ services, scope, params }) => ({ data: present(await services.scimTokens.get(scope, params.id)) }),
 });
@@ -99,7 +99,7 @@ export const revokeScimToken = operation({
   summary: 'Revoke a SCIM token',
   description: 'The token is refused from the next request on. What was provisioned with it stays.',
   capability: 'scim.manage',
-  params: Type.Object({ id: Id }),
+  params: ById,
   exists: ({ services, scope, params }) => services.scimTokens.assertThere(scope, params.id),
   events: ['scim_token.revoked'],
   answers: { 204: Type.Null(), ...errors('scim_token.not_found') },

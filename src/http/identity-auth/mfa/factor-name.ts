@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
 import { presentFactor } from '../../mfa/schemas.js';
 import { errors } from '../../surfaces/operation.js';
-import { Body, Id, Label, single } from '../../surfaces/schemas.js';
+import { Body, ById, Label, single } from '../../surfaces/schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { FactorView } from './factor-view.js';
@@ -19,7 +18,7 @@ export const factorName: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
         description: 'Changes only its name; no second factor is required.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
-        params: Type.Object({ id: Id }),
+        params: ById,
         body: Body({ label: Label }),
         response: {
           200: single(FactorView),

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { presentFactor } from '../../mfa/schemas.js';
 import { errors } from '../../surfaces/operation.js';
-import { Id, Nullable, single, Timestamp } from '../../surfaces/schemas.js';
+import { ById, Nullable, single, Timestamp } from '../../surfaces/schemas.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf, provenOf, subjectOf } from '../signed-in.js';
 import { FactorView } from './factor-view.js';
@@ -60,7 +60,7 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
           'key. The last factor cannot be removed if the environment requires one; the recovery codes are removed with it.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
-        params: Type.Object({ id: Id }),
+        params: ById,
         response: {
           204: Type.Null(),
           ...errors(
