@@ -1,10 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
 import { emailChangeEvents } from '../event-lists/sign-in.js';
+import { EmailedCode } from '../mfa/schemas.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message } from '../surfaces/schemas.js';
-import { worded } from '../surfaces/validation-words.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf } from './signed-in.js';
 
@@ -69,7 +68,7 @@ export const email: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
           'of the person end, in the whole account, and the former address is notified. Five attempts per code; ten wrong ' +
           'codes in 15 minutes, or fifty in a day, block further ones.',
         body: Body({
-          code: Type.String({ pattern: worded('^[0-9 ]{6,7}$', 'must be 6 digits'), description: '6 digits.' }),
+          code: EmailedCode,
         }),
         response: {
           200: Message,

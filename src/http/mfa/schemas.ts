@@ -42,6 +42,15 @@ export const RecoveryCodes = Type.Array(Type.String(), { description: 'Returned 
 /** An object in WebAuthn's JSON form (Level 3 §5.1.8): it is passed through, so its fields are not described here. */
 export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
 
+/** A code of an authenticator app. */
+export const TotpCode = Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' });
+
+/** An emailed code, which may have a space in it, as people type it. */
+export const EmailedCode = Type.String({
+  pattern: worded('^[0-9 ]{6,7}$', 'must be 6 digits'),
+  description: '6 digits.',
+});
+
 /** An authenticator app whose enrollment has begun. */
 export const TotpEnrollmentView = Resource('TotpEnrollment', {
   enrollment_token: Type.String({ description: 'Send it to `mfa/totp/confirm` within 30 minutes.' }),
@@ -59,7 +68,7 @@ export const presentTotpEnrollment = (begun: { sealed: string; secret: string; u
 
 export const TotpConfirmation = {
   enrollment_token: Type.String({ maxLength: 2048 }),
-  code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
+  code: TotpCode,
 };
 
 /** A passkey or security key whose enrollment has begun. */

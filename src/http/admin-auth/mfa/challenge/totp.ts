@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
 import { mfaLimit } from '../../../mfa/limits.js';
+import { TotpCode } from '../../../mfa/schemas.js';
 import { Body } from '../../../surfaces/schemas.js';
-import { worded } from '../../../surfaces/validation-words.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
 import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';
@@ -23,7 +22,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         tags: ['Admin authentication'],
         body: Body({
           ...ChallengeFields,
-          code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
+          code: TotpCode,
         }),
         response: challengeAnswers,
       },

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
 import { challengeEvents } from '../../../event-lists/sign-in.js';
 import { mfaLimit } from '../../../mfa/limits.js';
+import { EmailedCode } from '../../../mfa/schemas.js';
 import { browserLocaleOf } from '../../../pages/locale.js';
 import { errors } from '../../../surfaces/operation.js';
 import { Body, Message } from '../../../surfaces/schemas.js';
-import { worded } from '../../../surfaces/validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
 
@@ -59,7 +58,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,
-          code: Type.String({ pattern: worded('^[0-9 ]{6,7}$', 'must be 6 digits'), description: '6 digits.' }),
+          code: EmailedCode,
         }),
         response: challengeAnswers,
       },

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { Type } from 'typebox';
 import { challengeEvents } from '../../../event-lists/sign-in.js';
 import { mfaLimit } from '../../../mfa/limits.js';
+import { TotpCode } from '../../../mfa/schemas.js';
 import { Body } from '../../../surfaces/schemas.js';
-import { worded } from '../../../surfaces/validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, challengeAnswers } from './answer.js';
 
@@ -23,7 +22,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,
-          code: Type.String({ pattern: worded('^[0-9]{6}$', 'must be 6 digits'), description: '6 digits.' }),
+          code: TotpCode,
         }),
         response: challengeAnswers,
       },
