@@ -32,7 +32,7 @@ export type SentRequest = ClaimKey & {
    */
   text: string;
   /**
-   * The same text as it was sent. The previous release recognises a retry by this alone, and may receive it while both
+   * The same text as it was sent. The previous release recognizes a retry by this alone, and may receive it while both
    * releases are running.
    */
   textAsSent: string;
@@ -157,7 +157,7 @@ export function createIdempotentRequests({
   const canonicalHash = (request: SentRequest, asSent: Buffer, keyId?: string) =>
     hash(request, `${request.text}\n${asSent.toString('hex')}`, keyId).secret;
 
-  /** Uses the master key of the first request: a retry is recognised even if another key has become the first. */
+  /** Uses the master key of the first request: a retry is recognized even if another key has become the first. */
   function isOf(request: SentRequest, { request_hash, canonical_hash, request_key_id: keyId }: Row): boolean {
     // A row of an earlier release, which used no key.
     if (keyId === null)

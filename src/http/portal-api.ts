@@ -265,8 +265,8 @@ type Asked = Pick<Operation, 'capability' | 'level'> & { inPart?: true | undefin
 
 function isCapable({ capability, inPart, level }: Asked, admin: AuthorizedAdmin): boolean {
   const { caller, capabilitiesInPart, scope } = admin;
-  // A role in a part of an Environment is no membership in it. Without an `environmentId` the caller sees no such
-  // Environment: that becomes a 404, and no 403.
+  // A role in a part of an Environment is not a membership in it. Without an `environmentId` the caller sees no such
+  // Environment: that becomes a 404 instead of a 403.
   if (capability === anyMember)
     return level !== 'environment' || !scope.environmentId || caller.roles.some(({ limits }) => covers(limits, scope));
   return capability !== undefined && (inPart ? capabilitiesInPart : caller.capabilities).includes(capability);

@@ -7,7 +7,7 @@ const one = '([0-9]{1,9}(ms|s|m)|[0-9]{1,7}h|[0-9]{1,6}d)';
 export const durationPattern = `^${one}$`;
 const written = new RegExp(durationPattern);
 
-/** The error message for a text that is no duration. */
+/** The error message for a text that is not a duration. */
 export const durationWords = 'must be a whole number with a unit, such as 500ms, 30s, 5m, 24h or 7d';
 export const durationListWords = 'must be durations such as 30s, 24h or 7d, separated by commas without blanks';
 

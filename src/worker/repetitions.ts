@@ -10,7 +10,7 @@ export interface NativeLine {
 
 /**
  * While Temporal is unavailable, each poll of the native part logs that several times a second; once in half a minute
- * is enough. The same message about another workflow is no repetition: it may be the only line that names that one.
+ * is enough. The same message about another workflow is not a repetition: it may be the only line that names that one.
  * @returns whether the same line was logged a short time ago
  */
 export function repetitions(now: () => number = Date.now): (line: NativeLine, message: string) => boolean {

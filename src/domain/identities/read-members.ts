@@ -157,7 +157,7 @@ const kept = counterTotal('identities');
 const ofEnvironment = 'm.account_id = $1 and m.environment_id = $2';
 const isEverybody = ({ isActive, and }: Meant) => isActive === undefined && !and;
 
-/** A literal and not a parameter, so that PostgreSQL recognises the index of inactive members. */
+/** A literal and not a parameter, so that PostgreSQL recognizes the index of inactive members. */
 function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvironment): string {
   const all = [place];
   if (isActive !== undefined) all.push(isActive ? 'm.is_active' : 'not m.is_active');

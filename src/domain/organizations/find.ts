@@ -43,7 +43,7 @@ export function listOrganizations(
     from: 'nodes node',
     where: (put) =>
       [
-        // The type is a literal, so that PostgreSQL recognises the indexes of organizations.
+        // The type is a literal, so that PostgreSQL recognizes the indexes of organizations.
         `node.account_id = $1 and node.environment_id = $2 and node.node_type = 'organization'`,
         ...onlySeen(sight, put),
         ...placedAt({ slug, parentNodeId }, put),

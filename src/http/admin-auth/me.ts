@@ -119,7 +119,7 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
 
 async function present(users: Pick<AdminAuthOptions['users'], 'profile'>, subject: AdminSubject) {
   const profile = await users.profile(subject);
-  if (!profile) throw new DomainError('auth.invalid_credentials'); // it has ended since it was proved alive
+  if (!profile) throw new DomainError('auth.invalid_credentials'); // the session has ended since it was checked
   const { user, session, accounts, account, application } = profile;
   return {
     user: {

@@ -49,7 +49,7 @@ export const me: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { 
     async (request, reply) => {
       const subject = subjectOf(provenOf(request));
       const profile = await api.profile(subject);
-      if (!profile) throw new DomainError('auth.invalid_credentials'); // it has ended since it was proved alive
+      if (!profile) throw new DomainError('auth.invalid_credentials'); // the session has ended since it was checked
       const { session, application, environment, ...identity } = profile;
       return reply.send({
         data: {

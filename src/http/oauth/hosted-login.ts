@@ -170,7 +170,7 @@ export function createHostedLogin(
   function bar(visit: Visit, first: FirstFactor, { step: _, ...barred }: { step: 'barred' } & Barred) {
     const isOffered = barred.code === 'sso_required' && first.method !== 'session';
     if (!isOffered) return sendBarred(visit, barred, { isResumed: first.method === 'session' });
-    codesBrowser.mark(visit.request, visit.reply); // recognises the browser when its form comes twice
+    codesBrowser.mark(visit.request, visit.reply); // recognizes the browser when its form comes twice
     const token = recovery.offer(recoveredBy(visit), { first, connections: barred.connections });
     return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
   }

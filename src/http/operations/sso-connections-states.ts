@@ -4,7 +4,7 @@ import { single } from '../surfaces/schemas.js';
 import { type ConnectionsOf, ofOne } from './sso-connection-scopes.js';
 import { ConnectionView, presentConnection } from './sso-connection-views.js';
 
-/** The events when a connection ends: those whom it signed in are signed out, and it is no default any more. */
+/** The events when a connection ends: those whom it signed in are signed out, and it is no longer a default. */
 const endings = [
   'auth.identity_signed_out',
   'auth.admin_session_revoked',

@@ -229,7 +229,7 @@ export interface Pages extends AccountPages, AdministratorPages, SignUpPages {
   logout: { action: string; params: Params; email: string | null; client: { name: string } | null };
   /**
    * `isUnconfirmed`: signed out here, but not confirmed by the identity provider. `isOver`: nothing is known of the
-   * sign-out, any more or ever.
+   * sign-out, or no longer.
    */
   'signed-out': { clientUrl: string | null; isUnconfirmed: boolean; isOver: boolean };
   /** For somebody who would rather not sign out, if there is no known site to return to. */

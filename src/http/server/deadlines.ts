@@ -39,7 +39,7 @@ function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: L
   reply.send(new DomainError('service.unavailable', { retryAfter: 5, cause }));
 }
 
-/** An answer that cannot be sent any more is no error to report. */
+/** An answer that can no longer be sent is not an error to report. */
 const leavingGivenUp = (handler: RouteHandlerMethod): RouteHandlerMethod =>
   function (request, reply) {
     const answer: unknown = handler.call(this, request, reply);

@@ -31,7 +31,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
     async (request, reply) => {
       const visit = await hosted.enter(request, reply, readParameters(withoutMark(parameters)));
       if (!visit) return reply;
-      // A client does not move; but what a provider said to one Environment is worth nothing in another.
+      // A client never changes its Environment; still, a provider's answer counts only in the one that asked.
       return visit.client.environmentId === environmentId ? goOn(visit) : sendSsoLost(request, reply);
     };
 

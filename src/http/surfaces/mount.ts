@@ -80,7 +80,7 @@ const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
 
 /**
  * Returns what was sent to an operation without a body: unknown fields, like any undeclared ones (contract §1), or the
- * empty path for a value that is no object. An empty list is what some languages make of an empty object.
+ * empty path for a value that is not an object. An empty list is what some languages make of an empty object.
  */
 function surplusOf(operation: Operation, body: unknown): string[] {
   if (operation.body || body == null) return [];

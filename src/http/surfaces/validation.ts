@@ -50,7 +50,7 @@ const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: 
 /** An integer in a URL; JavaScript, and the validator's own coercion, would also accept `0x10` and `1e1`. */
 export const integerForm = /^-?\d+$/;
 
-/** The form of values that are no text, in a URL, where everything is text. */
+/** The form of values that are not text, in a URL, where everything is text. */
 const written: Record<string, { form: RegExp; read: (text: string) => unknown }> = {
   integer: { form: integerForm, read: Number },
   boolean: { form: /^(true|false)$/, read: (text) => text === 'true' },

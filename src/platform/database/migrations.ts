@@ -79,7 +79,7 @@ export async function migrate(
 /**
  * Tries to take the lock again and again. A statement that waited for it would hold a snapshot, and an index that the
  * other process builds concurrently waits for every snapshot: both would wait forever, and PostgreSQL does not
- * recognise that as a deadlock.
+ * recognize that as a deadlock.
  */
 async function takeTurn(lock: QueryRunner): Promise<void> {
   const isTaken = async () => {

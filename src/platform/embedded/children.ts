@@ -121,7 +121,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
       process.kill(target, signal);
       return true;
     } catch {
-      // `target` is no group leader, or has ended.
+      // `target` is not a group leader, or has ended.
     }
   }
   return false;

@@ -7,7 +7,7 @@ export interface HostList {
 /**
  * Parses an operator's list of hosts: `api.example.com`, `*.example.com` (every name below it, not itself),
  * `203.0.113.7`, `[2001:db8::7]`.
- * @throws Error if one of them is no host
+ * @throws Error if one of them is not a host
  */
 export function parseHosts(text: string): HostList {
   const names = new Set<string>();
@@ -32,7 +32,7 @@ export function isListed(hostname: string, { names, below }: HostList): boolean 
 }
 
 /**
- * Returns a host as `URL` writes it (a name in ASCII, an address in its usual notation); null if it is no lone host.
+ * Returns a host as `URL` writes it (a name in ASCII, an address in its usual notation); null if it is anything else.
  */
 function hostOf(text: string): string | null {
   if (!/^[^\s/?#@*\\]+$/.test(text) || !URL.canParse(`https://${text}/`)) return null;

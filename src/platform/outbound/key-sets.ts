@@ -151,7 +151,7 @@ const whyOf: Partial<Record<OutboundReason, 'wrong'>> = {
   size: 'wrong',
 };
 
-/** Returns the key set. @throws the error of `unreadable` if `jwks` is no key set */
+/** Returns the key set. @throws the error of `unreadable` if `jwks` is not a key set */
 export function keySetOf(jwks: unknown, unreadable: () => Error): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(jwks as JSONWebKeySet);

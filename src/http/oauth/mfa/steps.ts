@@ -147,7 +147,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return recoveryCodes === null ? this.finish(step) : toCodes(step, recoveryCodes);
     },
 
-    /** Marks the browser, so that it is recognised when it sends the form of an enrollment, and again. */
+    /** Marks the browser, so that it is recognized when it sends the form of an enrollment, and again. */
     holdBrowser: ({ request, reply }: Visit) => void codesBrowser.mark(request, reply),
 
     /** Returns the recovery codes that come with a factor: the same ones if its form is sent twice. */
