@@ -3,7 +3,6 @@ import type { Consents } from '../../domain/consents/consents.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
-import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { couldBeAnyProgram } from '../../domain/oidc/requests/interaction.js';
 import type { CodeSession } from '../../domain/oidc/tokens/codes.js';
@@ -15,7 +14,6 @@ import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
-import { answerClient } from './answer-client.js';
 import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
 import { createCodesBrowser } from './mfa/codes-browser.js';
@@ -24,6 +22,7 @@ import { sendMfaRefused } from './mfa/refused-page.js';
 import { justSignedIn } from './not-kept-page.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import { boundParametersOf, createVisits, onceSignedIn, type Visit } from './visit.js';
+import { waysBack } from './ways-back.js';
 
 /** Whether an enrolled factor was already proved, though not one that suffices. */
 interface Proved {
@@ -44,34 +43,6 @@ export const unlessGone = (goesOn: Promise<FastifyReply>, otherwise: () => Fasti
     if (error instanceof DomainError && error.code === 'auth.invalid_credentials') return otherwise();
     throw error;
   });
-
-/**
- * The reason for `access_denied`. An application of others cannot tell a refusal from a missing membership: in both
- * cases it was allowed nothing.
- */
-const denialOf = ({ client, organization }: Visit): string => {
-  if (organization === null) return 'the person has not allowed it';
-  const stranger = 'the person does not belong to the organization';
-  return client.consentRequired ? `${stranger}, or has not allowed it` : stranger;
-};
-
-const answering = ({ request, reply, client, asked }: Visit) => ({
-  request,
-  reply,
-  client,
-  asked: { ...asked, uiLocales: asked.parameters.ui_locales ?? null },
-});
-
-/** How a visit ends: at the client with a code or an error (OpenID Connect Core 3.1.2.6), or at a page of ours. */
-const waysBack = (baseUrl: string) => ({
-  refuse: (visit: Visit, error: OAuthErrorCode, description: string) =>
-    answerClient(answering(visit), { error, error_description: description, state: visit.asked.state, iss: baseUrl }),
-  leave(visit: Visit, code: string | null, more: Record<string, string> = {}) {
-    const { request, reply, asked } = visit;
-    if (code === null) return redirect(request, reply, asked.redirectUri, more);
-    return answerClient(answering(visit), { code, state: asked.state, iss: baseUrl });
-  },
-});
 
 /** Whether the person must be asked what they allow the client. An application of the Account itself asks nobody. */
 async function needsConsent(
@@ -107,8 +78,7 @@ export function createHostedLogin(
   const browser = secretCookie(baseUrl, 'hosted_session');
   const device = secretCookie(baseUrl, 'trusted_device');
   const codesBrowser = createCodesBrowser(provider);
-  const { refuse, leave } = waysBack(baseUrl);
-  const deny = (visit: Visit) => refuse(visit, 'access_denied', denialOf(visit));
+  const { refuse, deny, leave } = waysBack(baseUrl);
 
   async function issue(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
     const { client, asked, toAccount, organization } = visit;
