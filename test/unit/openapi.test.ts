@@ -136,17 +136,26 @@ test('every operation has a line with what it does, and a sentence with what to 
   expect(unexplained).toEqual([]);
 });
 
-test('every hosted page documents its limit', () => {
+test('every route with a limit of its own documents it, and only once', () => {
   const described = new Map(
     [...operationsOf(document)].map(({ path, method, operation }) => [
       `${method.toUpperCase()} ${path}`,
-      (operation as { description?: string }).description,
+      (operation as { description?: string }).description ?? '',
     ]),
   );
-  expect(described.get('POST /oauth/register')).toMatch(/ 10 per 15 minutes and IP address\.$/);
-  expect(described.get('POST /oauth/password/reset')).toMatch(/ 20 per hour and IP address\.$/);
+  for (const [route, sentence] of [
+    ['POST /oauth/register', 'Limit: 10 per 15 minutes and IP address.'],
+    ['POST /oauth/password/reset', 'Limit: 20 per hour and IP address.'],
+    ['POST /v1/auth/login', 'Limit: 5 per 15 minutes and IP address.'],
+    ['POST /v1/auth/accounts', 'Limit: 10 per hour and user.'],
+    ['POST /v1/auth/email', 'Limits: 5 per hour and user, and 3 per hour and email address.'],
+    ['POST /v1/identity/auth/mfa/challenge/totp', 'Limit: 10 per minute and IP address.'],
+  ] as const)
+    expect(described.get(route)?.endsWith(` ${sentence}`)).toBe(true);
   const silent = Object.keys(throttles).filter((route) => !/ and IP address\.$/.test(described.get(route) ?? ''));
   expect(silent).toEqual([]);
+  const twice = [...described].filter(([, text]) => (text.match(/ and IP address/g)?.length ?? 0) > 1);
+  expect(twice).toEqual([]);
 });
 
 test('every body and every answer of a JSON surface has an example that fits its schema', () => {

@@ -59,7 +59,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'verified user does not change: the names and the password in the request are ignored and not required, unless the ' +
           'user has no password yet: setting the first one ends their sessions, and they are notified by email. In all other ' +
           'cases a password is required, unless admin SSO covers the email address. Does not start a session. JSON is answered ' +
-          'with JSON; a form, even if sent twice within a minute, with a page. 5 per hour and IP address.',
+          'with JSON; a form, even if sent twice within a minute, with a page.',
         tags,
         body: Acceptance,
         response: {

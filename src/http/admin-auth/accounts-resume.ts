@@ -8,6 +8,7 @@ import { errors } from '../surfaces/operation.js';
 import { single } from '../surfaces/schemas.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
+import { byUser } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf, userOf } from './signed-in.js';
 
@@ -73,7 +74,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         ],
         isRepeatable: true,
       },
-      preHandler: limits.exact(perUser, userOf), // a retry that gets the earlier answer created nothing
+      preHandler: limits.exact(perUser, byUser), // a retry that gets the earlier answer created nothing
       schema: {
         ...common,
         operationId: 'resumeAccount',
@@ -83,7 +84,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
           'others 404. A retry with the same `Idempotency-Key` gets the account again. Starts a session in the same way as ' +
           'creating an account. A user without a password is refused with `account.password_required`, as there; the request ' +
           'keeps waiting for the link that was emailed. While the processes of the service are unavailable, the response is ' +
-          '503; the same request with the same key may then be repeated. 10 per hour and user.',
+          '503; the same request with the same key may then be repeated.',
         response: {
           201: single(Type.Object(SignedInFields)),
           ...errors(

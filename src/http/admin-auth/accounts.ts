@@ -8,8 +8,9 @@ import { errors } from '../surfaces/operation.js';
 import { Body, Name, Slug, single } from '../surfaces/schemas.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
+import { byUser } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
-import { subjectOf, userOf } from './signed-in.js';
+import { subjectOf } from './signed-in.js';
 
 const perUser = { name: 'admin-accounts', points: 10, windowSeconds: 3600 };
 
@@ -22,7 +23,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         events: [...accountEvents, 'auth.account_intent_parked'],
         isRepeatable: true,
       },
-      preHandler: limits.exact(perUser, userOf), // a retry that gets the earlier answer created nothing
+      preHandler: limits.exact(perUser, byUser), // a retry that gets the earlier answer created nothing
       schema: {
         operationId: 'createAccount',
         summary: 'Create an account',
@@ -31,7 +32,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
           '`development` and `production` of that application. Starts a session that is bound to them, and sets both cookies; ' +
           'the calling session continues. A user without a password (who signs in only through SSO) is refused with ' +
           '`account.password_required`: the request waits (24 hours unless configured otherwise), and a link for setting a ' +
-          'password is emailed. 10 per hour and user, and none for a member of 1 000 accounts. Takes an `Idempotency-Key`.',
+          'password is emailed. A member of 1 000 accounts can create no more. Takes an `Idempotency-Key`.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         body: Body({

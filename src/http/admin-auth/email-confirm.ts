@@ -63,7 +63,7 @@ export const emailConfirm: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'notifies the old address. The browser that requested the change, recognized by its cookie, needs only the token; ' +
           'any other browser must send the password of the user, so that nobody confirms what a stranger requested with ' +
           'their address. Ten wrong passwords invalidate the link. JSON is answered with JSON; a form, even if sent twice ' +
-          'within a minute, with a page. 20 per hour and IP address.',
+          'within a minute, with a page.',
         tags,
         body: Confirmation,
         response: {

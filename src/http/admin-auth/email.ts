@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { DomainError } from '../../domain/errors.js';
 import { after } from '../../platform/clock.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message, single, Timestamp } from '../surfaces/schemas.js';
+import { byMailAddress, byUser } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf, userOf } from './signed-in.js';
 
@@ -25,10 +25,7 @@ export const email: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, op
     {
       config: { events: ['auth.admin_email_change_requested', 'auth.admin_email_change_withdrawn'] },
       // Counted whether or not the address is known: each request sends a mail to it.
-      preHandler: [
-        limits.exact(perUser, userOf),
-        limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
-      ],
+      preHandler: [limits.exact(perUser, byUser), limits.exact(perMailAddress, byMailAddress)],
       schema: {
         ...common,
         operationId: 'requestEmailChange',
@@ -39,8 +36,7 @@ export const email: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, op
           'browser confirms with one click. A newer request replaces an older one; the end of this session and a new ' +
           'password withdraw it. The present address is notified. Requires a sign-in within the last ten minutes, with a ' +
           "second factor if there is one. A session through an account's identity provider that is not accepted by another " +
-          'account of the user is refused with `account.other_sign_in_required`. 5 per hour and user, and 3 per hour and ' +
-          'email address.',
+          'account of the user is refused with `account.other_sign_in_required`.',
         body: Body({ email: Email }),
         response: {
           200: Message,

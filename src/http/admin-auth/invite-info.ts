@@ -16,8 +16,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
         operationId: 'inviteInfo',
         summary: 'Get the details of an invite link',
         description:
-          'Nothing is used up. An unknown, expired, accepted or revoked token is answered with the same 400. 10 per minute and ' +
-          'IP address.',
+          'Nothing is used up. An unknown, expired, accepted or revoked token is answered with the same 400.',
         tags: ['Admin authentication'],
         body: Body({ token: InviteToken }),
         response: {

@@ -37,8 +37,7 @@ const answerSchema = {
   description:
     'In place of a password and a second factor: the passkey verifies its user, so the session is `aal2`. The response is ' +
     'like that of `login`, and sets the same cookies. Unknown passkeys and wrong answers are refused alike (401). A key ' +
-    'that is right and does not sign in by itself (`signs_in` of `mfa/factors`) is 403 `mfa.second_factor_only`. 60 per ' +
-    'minute and IP address.',
+    'that is right and does not sign in by itself (`signs_in` of `mfa/factors`) is 403 `mfa.second_factor_only`.',
   tags,
   body: Body({
     passkey_token: Type.String({ maxLength: 2048 }),

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { countedAddress } from '../../domain/addresses/counted-address.js';
-import { inALabels } from '../../domain/logins/address.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message, TypedEmail } from '../surfaces/schemas.js';
+import { byMailAddress } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-password-forgot', points: 5, windowSeconds: 3600 };
@@ -16,15 +15,13 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       config: { events: ['auth.password_link_requested'] },
       onRequest: limits.exact(perIp),
       // Counted whether or not the address is known, so that the refusal reveals nothing either.
-      preHandler: limits.exact(perMailAddress, ({ body }) =>
-        countedAddress(inALabels((body as { email: string }).email)),
-      ),
+      preHandler: limits.exact(perMailAddress, byMailAddress),
       schema: {
         operationId: 'forgotPassword',
         summary: 'Email a link for setting a new password',
         description:
           'The response and its timing are the same for every email address, known or not. The link works once, for an hour; a ' +
-          'newer link invalidates it. 5 per hour and IP address, and 3 per hour and email address.',
+          'newer link invalidates it.',
         tags: ['Admin authentication'],
         body: Body({ email: TypedEmail }),
         response: { 200: Message, ...errors('validation.failed', 'rate_limit.exceeded', 'service.unavailable') },

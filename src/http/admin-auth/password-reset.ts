@@ -60,7 +60,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         description:
           'Ends every session of the user, marks the email address as verified, and notifies the user by email. If the ' +
           'password is refused, the link keeps working. JSON is answered with JSON; a form, even if sent twice within a ' +
-          'minute, with a page. 20 per hour and IP address.',
+          'minute, with a page.',
         tags,
         body: Body({ token: Type.String(), password: Password }),
         response: {

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { countedAddress } from '../../domain/addresses/counted-address.js';
 import { after } from '../../platform/clock.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Email, Message, Name } from '../surfaces/schemas.js';
+import { byMailAddress } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
@@ -21,14 +21,13 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       config: { events: ['auth.registration_requested'], hashes: true },
       onRequest: [sameOrigin(options), limits.exact(perIp)],
       // Counted whether or not the address is known: each registration sends a mail to it.
-      preHandler: limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
+      preHandler: limits.exact(perMailAddress, byMailAddress),
       schema: {
         operationId: 'register',
         summary: 'Register as an administrator',
         description:
           'Emails a link, valid for 24 hours unless configured otherwise, that creates the account. The response is the same ' +
-          'for every email address, known or not, and sets a cookie with which this browser confirms with one click. 5 per ' +
-          'hour and IP address, and 5 per hour and email address.',
+          'for every email address, known or not, and sets a cookie with which this browser confirms with one click.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,

@@ -35,8 +35,7 @@ const startSchema = {
     'is asked for it even if the provider reports `mfa`: this is the sign-in within the last ten minutes that ' +
     '`auth.reauthentication_required` asks for. A response that does not confirm it is refused ' +
     '(`sso.reauthentication_missing`, `sso.auth_time_missing`). If an administrator is signed in in the browser and no page of the same ' +
-    'site leads here, a page asks before that sign-in is replaced. With `Accept: application/json`, the responses are JSON. ' +
-    '30 per 15 minutes and IP address.',
+    'site leads here, a page asks before that sign-in is replaced. With `Accept: application/json`, the responses are JSON.',
   tags,
   querystring: Type.Object({
     email: TypedEmail,

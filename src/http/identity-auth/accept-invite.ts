@@ -24,7 +24,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
           'request; names that are not sent are taken from the invite. The password is required if `invite-info` returns ' +
           '`asks_password`. A person who has a verified sign-in with the email address keeps all of it: the names and the ' +
           'password in the request are ignored. For an unverified one, the previous password and sessions end. Initial roles ' +
-          'are assigned as decided when inviting, if they still exist. Does not start a session. 5 per hour and IP address.',
+          'are assigned as decided when inviting, if they still exist. Does not start a session.',
         tags: ['End-user authentication'],
         body: Body({
           token: InviteToken,

@@ -27,7 +27,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
         summary: 'Get the details of an invite link',
         description:
           'No client is required: the link identifies the environment. Nothing is used up. An unknown, expired, accepted or ' +
-          'revoked token is answered with the same 400. 10 per minute and IP address.',
+          'revoked token is answered with the same 400.',
         tags: ['End-user authentication'],
         body: Body({ token: InviteToken }),
         response: {

@@ -24,7 +24,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = as
         description:
           'The response and its timing are the same for every email address, known or not. If the environment does not allow ' +
           'passwords, nothing is emailed. The link opens a page of this service; its token may also be sent to ' +
-          '`password/reset`. It works once, for an hour, and a newer one invalidates it. 5 per hour and IP address, and 5 per ' +
+          '`password/reset`. It works once, for an hour, and a newer one invalidates it. At most 5 requests per ' +
           'hour and email address.',
         tags: ['End-user authentication'],
         body: Body({ ...ClientFields, email: TypedEmail }),

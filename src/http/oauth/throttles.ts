@@ -47,9 +47,3 @@ export function throttled(
 ): { preHandler: onRequestAsyncHookHandler } {
   return { preHandler: limits.exact(throttles[route]) };
 }
-
-/** Returns a route's limit as the API's documentation says it: `10 per 15 minutes and IP address.` */
-export const inWords = ({ points, windowSeconds }: LimitPolicy): string =>
-  `${points} per ${windowSeconds % 3600 === 0 ? period(windowSeconds / 3600, 'hour') : period(windowSeconds / 60, 'minute')} and IP address.`;
-
-const period = (count: number, unit: string) => (count === 1 ? unit : `${count} ${unit}s`);

@@ -8,6 +8,7 @@ import { gate } from '../pages/icon.js';
 import { scimDocumentation } from '../scim/documentation.js';
 import { completed } from './complete.js';
 import type { OpenApiDocument } from './document.js';
+import { limitsInWords } from './limits.js';
 
 const description = `Hosted sign-in, administration of accounts, and permissions in one service.
 
@@ -23,8 +24,13 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
     transform({ schema, url, route }) {
       const name = `${route.method} ${url}`;
       const documented = schema ?? oauthDocumentation[name] ?? (scimDocumentation[name] as typeof schema);
+      if (!documented) return { url, schema: documented };
       const { events } = route.config ?? {};
-      return { url, schema: documented && events ? { ...documented, 'x-events': events } : documented };
+      const sentences = [documented.description, limitsInWords(route)].filter(Boolean);
+      return {
+        url,
+        schema: { ...documented, description: sentences.join(' '), ...(events && { 'x-events': events }) },
+      };
     },
     transformObject: (made) =>
       'openapiObject' in made

@@ -8,14 +8,29 @@ import { throttled } from '../../platform/metrics/metrics.js';
 import { announceLimit } from './limit-headers.js';
 
 export interface RateLimits {
-  /** A limit of the specification: exact, shared by all processes, counted per key (by default per subscriber). */
-  exact(policy: LimitPolicy, keyOf?: (request: FastifyRequest) => string): onRequestAsyncHookHandler;
+  /** A limit of the specification: exact, shared by all processes, by default counted per subscriber. */
+  exact(policy: LimitPolicy, counted?: Counted): CountingHook;
   /**
    * A general limit that protects this process, counted in its memory (contract §1). When a caller's credential is
    * checked again, the request is not counted again.
    */
   general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
 }
+
+/** For whom, or for what, requests are counted. */
+export interface Counted {
+  /** Its name in the API's documentation, as in `5 per hour and IP address`. */
+  name: string;
+  keyOf(request: FastifyRequest): string;
+}
+
+/** A limit as the API's documentation names it, with the name of what is counted. */
+export type DocumentedLimit = LimitPolicy & { counted: string };
+
+/** Counts requests and refuses those beyond its limit, which the OpenAPI document reads from here. */
+export type CountingHook = onRequestAsyncHookHandler & { limit: DocumentedLimit };
+
+const bySubscriber: Counted = { name: 'IP address', keyOf: ({ ip }) => subscriberOf(ip) };
 
 export interface GeneralLimits {
   apiKey: number;
@@ -29,15 +44,19 @@ export interface RateLimitOptions {
   perMinute: GeneralLimits;
 }
 
+/** Returns the limits of all surfaces. If they are not enabled, nothing is counted. */
 export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): RateLimits {
   const memory = (kind: keyof GeneralLimits) =>
     new RateLimiterMemory({ keyPrefix: kind, points: perMinute[kind], duration: 60 });
   const general = { apiKey: memory('apiKey'), jwt: memory('jwt'), anonymous: memory('anonymous') };
   return {
-    exact(policy, keyOf = (request) => subscriberOf(request.ip)) {
-      if (!enabled) return async () => {};
+    exact(policy, { name, keyOf } = bySubscriber) {
+      const limit = { ...policy, counted: name };
+      if (!enabled) return Object.assign(async () => {}, { limit });
       const limiter = createLimiter(db, policy);
-      return async (request, reply) => announce(reply, policy, await limiter.consume(keyOf(request)));
+      const count: onRequestAsyncHookHandler = async (request, reply) =>
+        announce(reply, policy, await limiter.consume(keyOf(request)));
+      return Object.assign(count, { limit });
     },
     async general(kind, key, reply) {
       if (!enabled || reply.request.proof) return;

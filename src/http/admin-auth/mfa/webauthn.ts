@@ -19,7 +19,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         summary: 'Get the options for `navigator.credentials.create`',
         description:
           'Requires a sign-in within the last ten minutes, with a second factor if there is one. The relying party is the host ' +
-          'of this service. 5 per minute and IP address.',
+          'of this service.',
         response: { 200: single(WebauthnOptionsView), ...beginErrors },
       },
     },
@@ -40,7 +40,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         summary: 'Enroll a passkey or security key',
         description:
           'The first factor comes with recovery codes. From now on, the session counts as authenticated with two factors. The ' +
-          'user is notified by email. 10 per minute and IP address.',
+          'user is notified by email.',
         body: Body(WebauthnConfirmation),
         response: addedAnswers,
       },

@@ -20,8 +20,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
           'Requires a sign-in within the last ten minutes, with a factor if the person has one. A person who is also in a ' +
           'production environment must do it there. The relying party is the host of this service, and its origin is the only ' +
           'one accepted: pages of other hosts and Android apps cannot respond; an iOS app can if ' +
-          "`/.well-known/apple-app-site-association` of the host, which the operator's proxy must serve, names it. 5 per " +
-          'minute and IP address.',
+          "`/.well-known/apple-app-site-association` of the host, which the operator's proxy must serve, names it.",
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: { 200: single(WebauthnOptionsView), ...beginErrors },
@@ -41,8 +40,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
       schema: {
         operationId: 'identityEnrollWebauthnVerify',
         summary: 'Enroll a passkey or security key',
-        description:
-          'The first factor comes with recovery codes, if the environment allows them. 10 per minute and IP address.',
+        description: 'The first factor comes with recovery codes, if the environment allows them.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         body: Body(WebauthnConfirmation),

@@ -1,8 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { claimedAtMost, claimedBytesAtMost } from '../../../domain/organizations/claim.js';
-import type { LimitPolicy } from '../../../platform/limiter.js';
 import { OneOf } from '../../surfaces/schemas.js';
-import { inWords, throttles } from '../throttles.js';
 import { accountDocumentation } from './account.js';
 import { discoveryDocumentation } from './discovery.js';
 import { OAuthError } from './json.js';
@@ -91,7 +89,7 @@ const endpoint = (
  * The OpenAPI documentation of the provider's routes. The routes check their parameters themselves, because they refuse
  * with pages and RFC 6749's errors; so these schemas describe, and validate nothing.
  */
-const documentation: Documentation = {
+export const oauthDocumentation: Documentation = {
   ...discoveryDocumentation,
   ...accountDocumentation,
   ...loginDocumentation,
@@ -152,13 +150,3 @@ const documentation: Documentation = {
     { 200: Introspection, 400: refused, 401: refused },
   ),
 };
-
-/** Adds to a route what its limit is, so that the number is only in `throttles.ts`. */
-const limited = ([route, documented]: [string, Documentation[string]]) => {
-  const limit = (throttles as Record<string, LimitPolicy>)[route];
-  const description = limit && [documented.description, inWords(limit)].filter(Boolean).join(' ');
-  return [route, limit ? { ...documented, description } : documented] as const;
-};
-
-/** The documentation of all routes of the provider, with their limits. */
-export const oauthDocumentation: Documentation = Object.fromEntries(Object.entries(documentation).map(limited));

@@ -139,7 +139,7 @@ export const signUpDocumentation: Documentation = {
   'POST /oauth/verify-email/resend': page('resendVerificationMail', 'Resend the link that confirms an email address', {
     description:
       'With the `ticket` that the sign-in page gives to somebody who knew the password, together with the same OAuth ' +
-      'parameters; or with the `token` of an expired link. 3 per person.',
+      'parameters; or with the `token` of an expired link. At most 3 emails per person.',
     consumes: forms,
     body: Type.Object({
       ...Type.Partial(Type.Object(authorizeParameters)).properties,
@@ -156,7 +156,7 @@ export const signUpDocumentation: Documentation = {
     response: { 200: Page('The form', Type.Object({ fields: fields(['email']) })), 400: refusals[400], ...notThisWay },
   }),
   'POST /oauth/password/forgot': page('submitForgottenPassword', 'Email a link for setting a new password', {
-    description: 'The response is the same for every email address. 5 per hour and email address.',
+    description: 'The response is the same for every email address. At most 5 requests per hour and email address.',
     consumes: forms,
     body: Type.Object({ ...authorizeParameters, email: text("The person's email address") }),
     response: {

@@ -17,8 +17,8 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> 
         operationId: 'adminChallengeRecoveryCode',
         summary: 'Verify the second factor with a recovery code',
         description:
-          'Each code works once, and its use is notified by email. The response is like that of `login`. 10 per minute and IP ' +
-          'address, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
+          'Each code works once, and its use is notified by email. The response is like that of `login`. Ten wrong ' +
+          'answers of a user in 15 minutes, or fifty in a day, block further ones.',
         tags: ['Admin authentication'],
         body: Body({ ...ChallengeFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
         response: challengeAnswers,

@@ -17,8 +17,8 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         operationId: 'adminChallengeTotp',
         summary: 'Verify the second factor with a code of an authenticator app',
         description:
-          'A code works once. The response is like that of `login`. 10 per minute and IP address, and 10 wrong answers in 15 ' +
-          'minutes, or 50 in a day, per user.',
+          'A code works once. The response is like that of `login`. Ten wrong answers of a user in 15 minutes, or fifty in a ' +
+          'day, block further ones.',
         tags: ['Admin authentication'],
         body: Body({
           ...ChallengeFields,

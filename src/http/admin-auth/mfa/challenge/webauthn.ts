@@ -18,8 +18,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
       schema: {
         operationId: 'adminChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
-        description:
-          'New options invalidate earlier ones. The relying party is the host of this service. 10 per minute and IP address.',
+        description: 'New options invalidate earlier ones. The relying party is the host of this service.',
         tags: ['Admin authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -47,8 +46,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
         operationId: 'adminChallengeWebauthn',
         summary: 'Verify the second factor with a passkey or security key',
         description:
-          'The response is like that of `login`. 10 per minute and IP address, and 10 wrong answers in 15 minutes, or 50 in a ' +
-          'day, per user.',
+          'The response is like that of `login`. Ten wrong answers of a user in 15 minutes, or fifty in a day, block further ones.',
         tags: ['Admin authentication'],
         body: Body({ ...ChallengeFields, response: Json('`AuthenticationResponseJSON`') }),
         response: challengeAnswers,

@@ -21,7 +21,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
         summary: 'Email a code to the confirmed email address',
         description:
           'It is valid for ten minutes, as is the `challenge_token` from then on, and invalidates an earlier one. Half an ' +
-          'hour after the sign-in began no more codes are sent for it (`mfa.challenge_invalid`). 3 per minute and IP address.',
+          'hour after the sign-in began no more codes are sent for it (`mfa.challenge_invalid`).',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -54,7 +54,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
         operationId: 'identityChallengeEmailOtp',
         summary: 'Verify the second factor with an emailed code',
         description:
-          'Five attempts per code. 10 per minute and IP address, and 10 wrong codes in 15 minutes, or 50 in a day, per person.',
+          'Five attempts per code. Ten wrong codes of a person in 15 minutes, or fifty in a day, block further ones.',
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,

@@ -18,7 +18,7 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOption
         operationId: 'identityChallengeRecoveryCode',
         summary: 'Verify the second factor with a recovery code',
         description:
-          'Each code works once. 10 per minute and IP address, and 10 wrong codes in 15 minutes, or 50 in a day, per person.',
+          'Each code works once. Ten wrong codes of a person in 15 minutes, or fifty in a day, block further ones.',
         tags: ['End-user authentication'],
         body: Body({ ...AnswerFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
         response: challengeAnswers,

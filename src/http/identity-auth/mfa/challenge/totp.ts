@@ -18,7 +18,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
         operationId: 'identityChallengeTotp',
         summary: 'Verify the second factor with a code of an authenticator app',
         description:
-          'A code works once. 10 per minute and IP address, and 10 wrong codes in 15 minutes, or 50 in a day, per person.',
+          'A code works once. Ten wrong codes of a person in 15 minutes, or fifty in a day, block further ones.',
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,

@@ -18,7 +18,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
-        description: 'New options invalidate earlier ones. 10 per minute and IP address.',
+        description: 'New options invalidate earlier ones.',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -45,7 +45,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeWebauthn',
         summary: 'Verify the second factor with a passkey or security key',
-        description: '10 per minute and IP address, and 10 wrong responses in 15 minutes, or 50 in a day, per person.',
+        description: 'Ten wrong responses of a person in 15 minutes, or fifty in a day, block further ones.',
         tags: ['End-user authentication'],
         body: Body({ ...AnswerFields, response: Json('`AuthenticationResponseJSON`') }),
         response: challengeAnswers,
