@@ -4,8 +4,6 @@ import { createAuthorities } from './dns/authorities.js';
 import { askServer, type Server } from './dns/exchange.js';
 import { isCallable } from './outbound/addresses.js';
 
-export type { TxtAnswer } from './dns/answers.js';
-
 export interface DnsOptions {
   /** The only servers that are asked; if empty, the servers that the zone itself names. */
   servers: readonly Server[];

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { SsoDomain } from '../../../entities/sso-domain.js';
-import type { TxtAnswer } from '../../platform/dns.js';
+import type { TxtAnswer } from '../../platform/dns/answers.js';
 
 /** Returns 160 random bits in the letters of base32hex, which DNS control panels do not change. */
 export const newToken = (): string =>

@@ -38,7 +38,6 @@ export const presentOrganization = (organization: ShownOrganization) => ({
 });
 
 export const viewing = { permissions: ['hierarchy.view'], capability: 'env_organizations.view' } as const;
-export { managing };
 
 export const common = { tag: 'Organizations', level: 'environment', inPart: true } as const;
 export const managed = {

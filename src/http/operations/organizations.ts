@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { managing } from '../../domain/organizations/strangers.js';
 import { nodeRemovalEvents } from '../event-lists/node-removal.js';
 import { definedOnly } from '../surfaces/defined-only.js';
 import { goesFar, listQuery, paginated } from '../surfaces/lists.js';
@@ -7,15 +8,7 @@ import { at, atRoot, errors, operation, somewhere } from '../surfaces/operation.
 import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../surfaces/schemas.js';
 import { conflictAs } from '../surfaces/version-conflict.js';
 import { placeFilters } from './node-views.js';
-import {
-  common,
-  managed,
-  managing,
-  OrganizationView,
-  ofOne,
-  presentOrganization,
-  viewing,
-} from './organization-views.js';
+import { common, managed, OrganizationView, ofOne, presentOrganization, viewing } from './organization-views.js';
 import { presentRole, RoleView } from './roles.js';
 
 const placing = ['nodes.node_not_found', 'nodes.type_unknown', 'nodes.type_not_allowed', 'nodes.too_deep'] as const;
