@@ -13,6 +13,7 @@ import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempot
 import { assertNoVersion, etagOf, versionOf } from './if-match.js';
 import { withTrimmedSearch } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
+import { answerErrors } from './order-of-refusals.js';
 import { type Prove, proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
 import { schemaOf, successOf } from './surface-schema.js';
@@ -43,6 +44,7 @@ export function mount(
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
       onSend: keptAnswers(services.idempotentRequests),
       handler: handlerOf(operation, services),
+      errorHandler: answerErrors(operation, services),
     });
   }
 }
@@ -100,7 +102,7 @@ async function beforeHandling(
     if (await replay(services.idempotentRequests, credential, request, reply)) return reply;
     throw await refusal();
   }
-  await refuseInvalid(operation, request, services);
+  refuseInvalid(operation, request);
   const { credential } = request.authorized as Authorized;
   return (await replayOrClaim(services.idempotentRequests, credential, request, reply)) ? reply : undefined;
 }
@@ -122,26 +124,19 @@ async function refuseUnlessRetry(
 /** The methods with which two writers can overwrite each other's changes. */
 const overwriting: ReadonlySet<string> = new Set(['PATCH', 'PUT']);
 
-/**
- * Refuses an invalid request; with 404 instead of 400 if the resource in the path does not exist (contract §10).
- */
-async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
+/** Refuses an invalid request. */
+function refuseInvalid(operation: Operation, request: FastifyRequest): void {
   const { validationError } = request;
-  try {
-    if (operation.eachAlone !== undefined) request.elementRefusals = elementRefusals(request, operation.eachAlone);
-    if (validationError && !request.elementRefusals) throw validationError;
-    const surplus = surplusOf(operation, request.body).slice(0, 20);
-    if (surplus.length > 0) {
-      const details = surplus.map((field) => ({ field, code: 'unknown_field', message: 'this takes no body' }));
-      throw new DomainError('validation.failed', { details });
-    }
-    if (operation.ifMatch) versionOf(request.headers['if-match']);
-    else if (overwriting.has(operation.method)) assertNoVersion(request.headers['if-match']);
-    keyOf(request);
-  } catch (invalid) {
-    if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));
-    throw invalid;
+  if (operation.eachAlone !== undefined) request.elementRefusals = elementRefusals(request, operation.eachAlone);
+  if (validationError && !request.elementRefusals) throw validationError;
+  const surplus = surplusOf(operation, request.body).slice(0, 20);
+  if (surplus.length > 0) {
+    const details = surplus.map((field) => ({ field, code: 'unknown_field', message: 'this takes no body' }));
+    throw new DomainError('validation.failed', { details });
   }
+  if (operation.ifMatch) versionOf(request.headers['if-match']);
+  else if (overwriting.has(operation.method)) assertNoVersion(request.headers['if-match']);
+  keyOf(request);
 }
 
 function handlerOf(operation: Operation, services: Services) {
