@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseServers } from '../../src/platform/dns.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
@@ -154,6 +155,19 @@ test('a resolver that never answers questions for IPv6 addresses delays no call'
   const found = await resolveName('half.example.com');
   expect(found.map(({ address }) => address).sort()).toEqual(['127.0.0.1', '127.0.0.2']);
   expect(asked).toBe(1); // it is repeated only after five seconds
+});
+
+test('the name servers of the operating system are read again: the network may have given it others', async () => {
+  const [former, present] = [await startDnsServer(), await startDnsServer()];
+  closing.push(former.stop, present.stop);
+  former.set('moved.example.com', { a: ['127.0.0.1'] }, 'A');
+  present.set('moved.example.com', { a: ['127.0.0.2'] }, 'A');
+  let given = former;
+  const resolveName = createResolveName({ systemServers: () => parseServers(given.address), renewAfterMs: 50 });
+  expect(await resolveName('moved.example.com')).toEqual([{ address: '127.0.0.1', family: 4 }]);
+  given = present;
+  await sleep(60);
+  expect(await resolveName('moved.example.com')).toEqual([{ address: '127.0.0.2', family: 4 }]);
 });
 
 describe('a name that is an alias of nothing', () => {

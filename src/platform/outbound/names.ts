@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { seconds } from '../clock.js';
 import type { Server } from '../dns/exchange.js';
 
 export interface FoundAddress {
@@ -15,6 +16,8 @@ const loopback: FoundAddress[] = [
   { address: '::1', family: 6 },
 ];
 
+const written = ({ address, port }: Server) => `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+
 const reasonOf = (settled: PromiseSettledResult<unknown> | undefined): unknown =>
   settled?.status === 'rejected' ? settled.reason : undefined;
 
@@ -27,8 +30,12 @@ const noAddress = (hostname: string) =>
 export interface ResolveNameOptions {
   /** The only servers that are asked; if empty, the operating system's. */
   servers?: readonly Server[];
+  /** For tests: these replace the operating system's. */
+  systemServers?: () => readonly Server[];
   /** Milliseconds that a server may take, before the question is repeated. */
   answerWithinMs?: number;
+  /** Milliseconds after which the operating system's servers are read again. */
+  renewAfterMs?: number;
 }
 
 /**
@@ -41,11 +48,24 @@ const otherKindWithinMs = 500;
  * Resolves names by DNS itself. The operating system's resolver shares four threads with argon2 and the file system,
  * and each name without an answer holds one of them for seconds. Only full names are resolved: the hosts file and
  * search domains do not apply, except that `localhost` is loopback (RFC 6761 §6.3).
+ *
+ * A resolver reads the operating system's servers only when it is created, and they change with the network. It is kept
+ * for a while all the same, since it remembers which of several servers does not answer.
  */
-export function createResolveName({ servers = [], answerWithinMs = 2_000 }: ResolveNameOptions = {}): ResolveName {
-  const resolver = new Resolver({ timeout: answerWithinMs, tries: 2 });
-  if (servers.length > 0)
-    resolver.setServers(servers.map(({ address, port }) => `${isIPv6(address) ? `[${address}]` : address}:${port}`));
+export function createResolveName({
+  servers = [],
+  systemServers,
+  answerWithinMs = 2_000,
+  renewAfterMs = seconds(30),
+}: ResolveNameOptions = {}): ResolveName {
+  const open = () => {
+    const resolver = new Resolver({ timeout: answerWithinMs, tries: 2 });
+    const asked = servers.length > 0 ? servers : systemServers?.();
+    if (asked) resolver.setServers(asked.map(written));
+    return { resolver, openedAt: performance.now() };
+  };
+  let current = open();
+
   return async (hostname) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();
     if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
@@ -53,6 +73,8 @@ export function createResolveName({ servers = [], answerWithinMs = 2_000 }: Reso
     const keep = (family: 4 | 6) => (addresses: string[]) => {
       found.push(...addresses.map((address) => ({ address, family })));
     };
+    if (performance.now() - current.openedAt >= renewAfterMs) current = open();
+    const { resolver } = current;
     const questions = [resolver.resolve4(hostname).then(keep(4)), resolver.resolve6(hostname).then(keep(6))];
     const both = Promise.allSettled(questions);
     await Promise.any(questions).catch(() => undefined);
