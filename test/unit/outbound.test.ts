@@ -337,6 +337,19 @@ describe('a POST', () => {
     closing.push(() => rude.close());
     const { port } = rude.address() as AddressInfo;
     await expect(open.post(`http://127.0.0.1:${port}/`, message)).rejects.toMatchObject({ reason: 'closed' });
+    const banner = 'SSH-2.0-OpenSSH_9.6\r\n';
+    const posted = (url: string) => open.post(url, message);
+    for (const [answer, call] of [
+      [banner, posted],
+      [banner, open.get],
+      [`HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}`, posted],
+    ] as const) {
+      const odd = createTcpServer((socket) => socket.on('error', () => {}).once('data', () => socket.end(answer)));
+      await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
+      closing.push(() => odd.close());
+      const url = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/`;
+      await expect(call(url)).rejects.toMatchObject({ reason: 'malformed' });
+    }
     const plain = await receiver((_, response) => response.end());
     await expect(open.post(`https://127.0.0.1:${plain.port}/`, message)).rejects.toMatchObject({ reason: 'tls' });
     const names = await startDnsServer();

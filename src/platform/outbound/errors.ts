@@ -9,6 +9,7 @@ const texts = {
   name: 'the host name cannot be resolved',
   refused: 'the connection was refused',
   closed: 'the connection was closed before an answer',
+  malformed: 'the answer is no valid HTTP, or its headers are too long',
   tls: 'no trusted TLS connection could be made',
   unreachable: 'the host cannot be reached',
 } as const;
@@ -34,6 +35,7 @@ const reasons: Record<string, OutboundReason> = {
   UND_ERR_CONNECT_TIMEOUT: 'timeout',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
+  UND_ERR_HEADERS_OVERFLOW: 'malformed',
 };
 
 /** Returns what a network failure means to the person who gave the URL. */
@@ -48,6 +50,7 @@ export function asOutboundError(error: unknown): OutboundError {
   if (syscall === 'getaddrinfo' || syscall?.startsWith('query')) return new OutboundError('name', error);
   const known = reasons[code ?? ''];
   if (known) return new OutboundError(known, error);
+  if (name === 'HTTPParserError' || /^HPE_/.test(code ?? '')) return new OutboundError('malformed', error); // undici's, and Node's
   if (isTlsFault(code ?? '')) return new OutboundError('tls', error);
   // Several addresses were tried: the last one's failure represents all.
   if (errors?.length) return asOutboundError(errors.at(-1));
