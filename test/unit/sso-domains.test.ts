@@ -125,12 +125,18 @@ describe('the schedule', () => {
 
   test('lets a verified domain lapse after three days without its record, or thirty without an answer', () => {
     const schedule = { pauses, recheckMs: hours(24), lapseAfterMs: hours(72) };
-    const lapsed = (absentMs: number | null, foundMs: number, now: number) =>
-      hasLapsed({ absentSince: absentMs === null ? null : at(absentMs), lastFoundAt: at(foundMs) }, schedule, at(now));
-    expect(lapsed(0, 0, hours(71))).toBe(false);
-    expect(lapsed(0, 0, hours(72))).toBe(true);
-    expect(lapsed(null, 0, days(29))).toBe(false);
-    expect(lapsed(null, 0, days(30))).toBe(true);
+    const lapsed = (absentMs: number | null, now: number, seen: 'missed' | 'unknown') =>
+      hasLapsed({ absentSince: absentMs === null ? null : at(absentMs), lastFoundAt: at(0) }, schedule, {
+        now: at(now),
+        seen,
+      });
+    expect(lapsed(0, hours(71), 'missed')).toBe(false);
+    expect(lapsed(0, hours(72), 'missed')).toBe(true);
+    expect(lapsed(null, days(29), 'unknown')).toBe(false);
+    expect(lapsed(null, days(30), 'unknown')).toBe(true);
+    expect(lapsed(0, hours(72), 'unknown')).toBe(false);
+    expect(lapsed(0, days(30), 'unknown')).toBe(true);
+    expect(lapsed(days(29), days(30), 'unknown')).toBe(false);
     const look = (absentMs: number | null, now: number, seen: 'missed' | 'unknown' | 'found') =>
       nextLookAtVerified({ absentSince: absentMs === null ? null : at(absentMs) }, schedule, { now: at(now), seen });
     expect(look(null, 0, 'found')).toEqual(at(hours(24)));

@@ -160,7 +160,7 @@ async function miss(
 ) {
   const absentSince = missedSince(claim, schedule, { now: at, seen: seen.kind });
   const missed = { ...looked, absentSince, failureReason: seen.reason };
-  if (!hasLapsed({ ...claim, absentSince }, schedule, at)) {
+  if (!hasLapsed({ ...claim, absentSince }, schedule, { now: at, seen: seen.kind })) {
     const nextCheckAt = nextLookAtVerified({ absentSince }, schedule, { now: at, seen: seen.kind });
     return update(tx, claim, { ...missed, nextCheckAt });
   }

@@ -71,15 +71,16 @@ export function missedSince(
 }
 
 /**
- * Whether the record of a verified claim has been missing for too long. A zone that cannot be queried gets ten times as
- * long: a broken name server does not mean that somebody removed the record, but nobody vouches for the domain any
- * more.
+ * Whether the record of a verified claim, not found just now, has been missing for too long. A zone that cannot be
+ * queried gets ten times as long, also if its record was missed before: a broken name server does not mean that somebody
+ * removed the record, but nobody vouches for the domain any more.
  */
-export const hasLapsed = (
+export function hasLapsed(
   { absentSince, lastFoundAt }: Pick<SsoDomain, 'absentSince' | 'lastFoundAt'>,
   { lapseAfterMs }: Pick<DomainSchedule, 'lapseAfterMs'>,
-  now: Date,
-): boolean =>
-  absentSince !== null
-    ? now >= after(absentSince, lapseAfterMs)
-    : lastFoundAt !== null && now >= after(lastFoundAt, 10 * lapseAfterMs);
+  { now, seen }: { now: Date; seen: Exclude<Seen['kind'], 'found'> },
+): boolean {
+  if (absentSince !== null && now < after(absentSince, lapseAfterMs)) return false;
+  if (seen === 'missed') return absentSince !== null;
+  return lastFoundAt !== null && now >= after(lastFoundAt, 10 * lapseAfterMs);
+}

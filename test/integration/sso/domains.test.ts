@@ -392,6 +392,26 @@ test('a claim whose zone is broken for a month lapses, and a lapsed one fails if
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'dns_unavailable' });
 });
 
+test('a record that is missed once, before its zone breaks, has been missing for three days only once that is seen', async () => {
+  const one = await claim();
+  publish(one);
+  await checks().check(one.id);
+  dns.remove(one.txt_record_name);
+  const at = (ms: number) => lookAfter(one, ms);
+  expect(await at(days(1))).toBe('verified');
+  dns.set(one.txt_record_name, { servfail: true });
+  for (let day = 0; day < 10; day++) expect(await at(days(1))).toBe('verified');
+  publish(one);
+  expect(await at(days(1))).toBe('verified');
+  dns.remove(one.txt_record_name);
+  expect(await at(days(1))).toBe('verified');
+  dns.set(one.txt_record_name, { silent: true });
+  expect(await at(days(3))).toBe('verified');
+  dns.remove(one.txt_record_name);
+  expect(await at(hours(1))).toBe('lapsed');
+  expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed']);
+});
+
 test.each([{ servfail: true } as const, null])(
   'a month without a worker does not count as a missing record: %j',
   async (answer) => {
