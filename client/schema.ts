@@ -65,7 +65,7 @@ export interface paths {
         put?: never;
         /**
          * Create identities in bulk
-         * @description Each element is processed independently, by the rules for creating a single identity: an invalid element does not prevent the others from being created. `exists` means that the identity is a member already, possibly because of an earlier element; nothing about it is changed. An element that fails has an `error`: `validation.failed` with `details` for missing or unknown fields, or the error for an email address or `external_id` that is taken, a role that cannot be granted, or a hash that cannot be imported: `password.hash_unreadable`, or `password.hash_out_of_bounds`, whose `details` name the limit (argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up to 128 bytes, digests of 16 to 64). An imported hash is replaced with one of the service at the first sign-in with the correct password. bcrypt uses the first 72 bytes of a password only, and until then so does the service. At most 50 elements may have a `password`. The body may have up to 8 MiB.
+         * @description Each element is processed independently, by the rules for creating a single identity: an invalid element does not prevent the others from being created. `exists` means that the identity is a member already, possibly because of an earlier element; nothing about it is changed. An element that fails has an `error`: `validation.failed` with `details` for missing or unknown fields, or the error for an email address or `external_id` that is taken, a role that cannot be granted, or a hash that cannot be imported: `password.hash_unreadable`, or `password.hash_out_of_bounds`, whose `details` name the limit (argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up to 128 bytes, digests of 16 to 64). An imported hash is replaced with one of the service at the first sign-in with the correct password. bcrypt uses the first 72 bytes of a password only, and until then so does the service. An authenticator app cannot be imported if its secret is not Base32 (`mfa.secret_unreadable`) or not of 16 to 64 bytes (`mfa.secret_out_of_bounds`), if its codes differ from those of the service (`mfa.parameters_not_supported`), or if `mfa_allowed_factors` of the environment lacks `totp` (`mfa.factor_not_allowed`). At most 50 elements may have a `password`. The body may have up to 8 MiB.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -4014,7 +4014,7 @@ export interface components {
              * @description Stable; null if only the status matters. New codes may be added: go by the status if the code is unknown.
              * @enum {string|null}
              */
-            code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account.sso_required" | "account.sso_unavailable" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "email_change.address_taken" | "email_change.code_invalid" | "email_change.domain_managed" | "email_change.link_invalid" | "email_change.managed" | "email_change.not_found" | "email_change.password_required" | "email_change.unchanged" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.second_factor_only" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | "oauth_client.has_no_secret" | "oauth_client.not_found" | "oauth_client.without_logout_uri" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.required" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts" | null;
+            code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account.sso_required" | "account.sso_unavailable" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "email_change.address_taken" | "email_change.code_invalid" | "email_change.domain_managed" | "email_change.link_invalid" | "email_change.managed" | "email_change.not_found" | "email_change.password_required" | "email_change.unchanged" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.parameters_not_supported" | "mfa.second_factor_only" | "mfa.secret_out_of_bounds" | "mfa.secret_unreadable" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | "oauth_client.has_no_secret" | "oauth_client.not_found" | "oauth_client.without_logout_uri" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.required" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts" | null;
             message: string;
             /** Format: date-time */
             timestamp: string;
@@ -5145,6 +5145,31 @@ export interface components {
             items: components["schemas"]["ListedIdentityWithRoles"][];
             pagination: components["schemas"]["Pagination"];
         };
+        /** FactorToImport */
+        FactorToImport: {
+            /** @enum {string} */
+            type: "totp";
+            /** @description The shared secret in Base32 (RFC 4648 §6, upper case), of 16 to 64 bytes. */
+            secret: string;
+            /**
+             * @description Only `SHA1` is supported.
+             * @default SHA1
+             * @enum {string}
+             */
+            algorithm?: "SHA1" | "SHA256" | "SHA512";
+            /**
+             * @description Only 6 is supported.
+             * @default 6
+             */
+            digits?: number;
+            /**
+             * @description Seconds. Only 30 is supported.
+             * @default 30
+             */
+            period?: number;
+            /** @description The name that the person gives the factor. */
+            label?: string | null;
+        };
         /** IdentityToCreate */
         IdentityToCreate: {
             /** Format: email */
@@ -5174,6 +5199,8 @@ export interface components {
             node_id?: string | null;
             /** @description Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 (`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also in the form of passlib), or bcrypt (`$2a$`, `$2b$`, `$2y$`). */
             password_hash?: string | null;
+            /** @description Authenticator apps that the person uses already (RFC 6238): sign-ins ask for them from the first one on. There are no recovery codes until the person makes some. */
+            mfa_factors?: components["schemas"]["FactorToImport"][] | null;
         };
         CreateIdentitiesRequest: {
             /**
@@ -5187,7 +5214,13 @@ export interface components {
              *         "metadata": {
              *           "plan": "gold"
              *         },
-             *         "password_hash": "$2b$12$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+             *         "password_hash": "$2b$12$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy",
+             *         "mfa_factors": [
+             *           {
+             *             "type": "totp",
+             *             "secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+             *           }
+             *         ]
              *       }
              *     ]
              */
@@ -5207,7 +5240,7 @@ export interface components {
                 message: string;
                 details?: components["schemas"]["ErrorDetail"][];
             } | null;
-            /** @description Whether the identity was already in another environment of the account; the profile, email address and password of the element are then ignored. */
+            /** @description Whether the identity was already in another environment of the account; the profile, email address, password and second factors of the element are then ignored. */
             joined: boolean;
         };
         CreateIdentitiesResponse: {
@@ -8458,6 +8491,7 @@ export type Identity = components['schemas']['Identity'];
 export type CreateIdentityResponse = components['schemas']['CreateIdentityResponse'];
 export type ListedIdentityWithRoles = components['schemas']['ListedIdentityWithRoles'];
 export type ListIdentitiesWithRolesResponse = components['schemas']['ListIdentitiesWithRolesResponse'];
+export type FactorToImport = components['schemas']['FactorToImport'];
 export type IdentityToCreate = components['schemas']['IdentityToCreate'];
 export type CreateIdentitiesRequest = components['schemas']['CreateIdentitiesRequest'];
 export type IdentityCreationItem = components['schemas']['IdentityCreationItem'];

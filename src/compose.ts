@@ -205,7 +205,7 @@ export async function composeApi(
     authenticationPolicies: createAuthenticationPolicies({ db }),
     broadReads,
     ...createLargeMessages(),
-    bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
+    bulkIdentities: createBulkIdentities({ db, sealing, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
     auditLog: createAuditLog({ db, broadReads }),

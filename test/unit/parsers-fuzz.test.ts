@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import packet from 'dns-packet';
 import fc from 'fast-check';
+import { generateSync } from 'otplib';
 import { parseApiKey } from '../../src/domain/api-keys/format.js';
 import { readFeedCursor, writeFeedCursor } from '../../src/domain/changes/cursor.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { compiledSchema } from '../../src/domain/hierarchy/metadata-schemas.js';
 import { UnusableSchema } from '../../src/domain/hierarchy/unusable-schema.js';
+import { importableApps } from '../../src/domain/mfa/imported-apps.js';
 import { OAuthError } from '../../src/domain/oidc/oauth-error.js';
 import { parseAuthorizeRequest } from '../../src/domain/oidc/requests/authorize-request.js';
 import { readParameters } from '../../src/domain/oidc/requests/parameters.js';
@@ -141,6 +143,17 @@ const parsers: [string, string[], (text: string) => unknown][] = [
       '$2b$10$abcdefghijklmnopqrstuuYQ8wYwQ6lLQ3bq0q7l6xWgKfPXv5n6e',
     ],
     (text) => importable(text, 'password_hash'),
+  ],
+  [
+    'the secret of an imported authenticator app',
+    ['GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ', 'GEZDGNBVGY3TQOJQGEZDGNBVGY======'],
+    // What is accepted must not fail at a sign-in either.
+    (text) => {
+      const app = { secret: text, algorithm: 'SHA1', digits: 6, period: 30, label: text } as const;
+      for (const { secret } of importableApps({ seal: (plain) => plain }, [app], 'mfa_factors')) {
+        generateSync({ secret: secret as string });
+      }
+    },
   ],
   [
     'a schema of metadata',

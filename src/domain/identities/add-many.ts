@@ -8,11 +8,12 @@ import { beingDeleted } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
 import { addToCounter } from '../lists/counters.js';
+import { addImportedApps, type ImportedApp } from '../mfa/imported-apps.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import { type NewIdentity, newIdentity, newMembership } from './new-identity.js';
 
-/** One Identity to add, and the hash of its password. */
-export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null };
+/** One Identity to add, with the hash of its password and its second factors. */
+export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null; apps: readonly ImportedApp[] };
 /**
  * The outcome: made a member (`joined`: of somebody who was in the Account's directory before), or a member already; or
  * why neither.
@@ -23,8 +24,8 @@ export type Added =
 
 /**
  * Adds members, in the caller's transaction and with few statements, however many they are. If an address is in the
- * Account's directory already, that Identity keeps its profile and password; if it came before in the list, it is the
- * same one.
+ * Account's directory already, that Identity keeps its profile, password and second factors; if it came before in the
+ * list, it is the same one.
  * @returns the outcome for each, in order
  */
 export async function addIdentities(
@@ -56,6 +57,10 @@ export async function addIdentities(
       .filter((id) => joined.has(id))
       .map((id) => ({ ...scope, resourceId: id, metadata: { joined: !isMade.has(id) } })),
   );
+  const apps = fresh.flatMap(({ id: identityId }, i) =>
+    isMade.has(identityId) ? (wanted[i] as ToAdd).apps.map((app) => ({ ...app, identityId })) : [],
+  );
+  await addImportedApps(tx, scope, apps, at);
   return ids.map((id, i): Added => {
     const error = refusals[i];
     if (error) return { status: 'failed', error };

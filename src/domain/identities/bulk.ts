@@ -1,7 +1,9 @@
 import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import { assertStillMay } from '../../platform/context.js';
-import type { Db } from '../../platform/database/db.js';
+import type { Sealing } from '../../platform/crypto/sealing.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { isStorable } from '../../platform/database/storable.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
@@ -10,6 +12,7 @@ import type { Assignments } from '../access/assignments/assignments.js';
 import { retryWhenRemoved } from '../access/assignments/concurrent-removal.js';
 import type { Caller } from '../caller.js';
 import { DomainError, invalidField, unstorable } from '../errors.js';
+import { type AppElsewhere, importableApps } from '../mfa/imported-apps.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { importable } from '../passwords/importable.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -21,6 +24,8 @@ import type { NewIdentity } from './new-identity.js';
 export interface BulkIdentity extends NewIdentity {
   /** A password hash from elsewhere, instead of a password. */
   passwordHash: string | null;
+  /** Authenticator apps that the person uses elsewhere. */
+  apps: readonly AppElsewhere[];
   /** The role to give, at the node or at the root. */
   roleId: string | null;
   nodeId: string | null;
@@ -28,6 +33,7 @@ export interface BulkIdentity extends NewIdentity {
 
 export interface BulkDeps {
   db: Db;
+  sealing: Pick<Sealing, 'seal'>;
   passwords: Pick<Passwords, 'assertAcceptable' | 'hash'>;
   assignments: Pick<Assignments, 'forNewcomers'>;
   now: Clock;
@@ -44,20 +50,21 @@ interface Candidate extends ToAdd {
 }
 
 /** Adds many Identities to an Environment, each independently (contract §5, docs/decisions/0023). */
-export function createBulkIdentities({ db, passwords, assignments, now }: BulkDeps) {
+export function createBulkIdentities({ db, sealing, passwords, assignments, now }: BulkDeps) {
   /** What will be stored of an entry. @throws DomainError with what is wrong */
-  async function candidate(index: number, one: BulkIdentity, rule: RuleOfEnvironment): Promise<Candidate> {
-    const { password, passwordHash, ...rest } = one;
+  async function candidate(index: number, one: BulkIdentity, { rule, takesApps }: Rules): Promise<Candidate> {
+    const { password, passwordHash, ...others } = one;
     if (!isStorable(one)) throw new DomainError('validation.failed', { details: [unstorable] });
     assertMetadata(one.metadata);
     if (one.nodeId !== null && one.roleId === null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
-    if (password === null)
-      return { ...rest, index, passwordHash: passwordHash && importable(passwordHash, 'password_hash') };
+    if (one.apps.length > 0 && !takesApps) throw new DomainError('mfa.factor_not_allowed');
+    const rest = { ...others, index, apps: importableApps(sealing, one.apps, 'mfa_factors') };
+    if (password === null) return { ...rest, passwordHash: passwordHash && importable(passwordHash, 'password_hash') };
     if (passwordHash !== null)
       throw invalidField('password_hash', 'with_password', 'cannot be used together with a `password`');
     const context = [...rule.context, one.email, one.firstName, one.lastName];
     await passwords.assertAcceptable(password, { ...rule, context, field: 'password' });
-    return { ...rest, index, passwordHash: await passwords.hash(password) };
+    return { ...rest, passwordHash: await passwords.hash(password) };
   }
 
   /**
@@ -96,12 +103,12 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     wanted: readonly (BulkIdentity | DomainError)[],
   ): Promise<Added[]> => {
     assertFewPasswords(wanted);
-    const rule = await db.transaction(scope, (tx) => environmentRule(tx, scope));
+    const rules = await db.transaction(scope, (tx) => rulesOf(tx, scope));
     const results: (Added | undefined)[] = [];
     const candidates: Candidate[] = [];
     // One after the other: several would crowd sign-ins out of the thread pool.
     for (const [index, one] of wanted.entries()) {
-      const outcome = one instanceof DomainError ? one : await candidate(index, one, rule).catch(refusedAt(index));
+      const outcome = one instanceof DomainError ? one : await candidate(index, one, rules).catch(refusedAt(index));
       if (outcome instanceof DomainError) results[index] = { status: 'failed', error: outcome };
       else candidates.push(outcome);
     }
@@ -113,6 +120,21 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
 }
 
 export type BulkIdentities = ReturnType<typeof createBulkIdentities>;
+
+/** What an Environment takes. */
+interface Rules {
+  /** As a password. */
+  rule: RuleOfEnvironment;
+  /** As second factors: authenticator apps. */
+  takesApps: boolean;
+}
+
+async function rulesOf(tx: EntityManager, scope: EnvironmentScope): Promise<Rules> {
+  const settings = await tx.findOneBy(EnvironmentSettings, within(scope));
+  // Without settings the Environment is being deleted, as the caller will find out.
+  const takesApps = settings?.mfaAllowedFactors.includes('totp') ?? true;
+  return { rule: await environmentRule(tx, scope), takesApps };
+}
 
 /** The entries whose role may be given, each with its node; and the others. */
 async function granted(

@@ -19,6 +19,9 @@ export const factorFields = <const Kind extends string>(kinds: Kind[]) => ({
   signs_in: SignsIn,
 });
 
+/** What cannot be shown in a list is left out. */
+export const FactorLabel = Type.String({ maxLength: 100, description: 'The name that the person gives the factor.' });
+
 export interface ShownFactor<Kind extends string> {
   id: string;
   type: Kind;
@@ -82,5 +85,5 @@ export const WebauthnOptionsView = Type.Object({
 export const WebauthnConfirmation = {
   enrollment_token: Type.String({ maxLength: 2048 }),
   response: Json('`RegistrationResponseJSON`'),
-  label: Type.Optional(Type.String({ maxLength: 100, description: 'The name that the person gives the factor.' })),
+  label: Type.Optional(FactorLabel),
 };

@@ -8,7 +8,9 @@ import { DomainError } from '../../errors.js';
 import { typedDigits } from '../../one-time/typed-digits.js';
 
 /** RFC 6238, as every authenticator app takes it (contract §3). */
-const parameters = { algorithm: 'sha1', digits: 6, period: 30 } as const;
+export const totpParameters = { algorithm: 'sha1', digits: 6, period: 30 } as const;
+/** The default name of an app; the pages show it in their own language. */
+export const totpLabel = 'Authenticator app';
 const enrollmentLife = minutes(30);
 
 export interface TotpEnrollment {
@@ -50,8 +52,8 @@ function stepOf(secret: string, code: string, now: Date, drift: number): number 
   const token = typedDigits(code);
   if (!/^\d{6}$/.test(token)) return null;
   const epoch = epochSeconds(now);
-  const result = verifySync({ ...parameters, secret, token, epoch, epochTolerance: drift * parameters.period });
-  return result.valid ? Math.floor(epoch / parameters.period) + result.delta : null;
+  const result = verifySync({ ...totpParameters, secret, token, epoch, epochTolerance: drift * totpParameters.period });
+  return result.valid ? Math.floor(epoch / totpParameters.period) + result.delta : null;
 }
 
 export interface TotpEnrollmentsDeps {
@@ -101,7 +103,7 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
       return {
         id,
         type: 'totp',
-        label: 'Authenticator app',
+        label: totpLabel,
         secret: sealing.seal(secret, contexts.factor(id)),
         lastUsedStep: String(step),
       };
@@ -117,7 +119,7 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
 
 async function shown({ email, issuer }: EnrollingPerson, secret: string, sealed: string): Promise<TotpEnrollment> {
   // A colon would end the issuer in the label (Key URI format).
-  const uri = generateURI({ ...parameters, issuer: issuer.replaceAll(':', ' '), label: email, secret });
+  const uri = generateURI({ ...totpParameters, issuer: issuer.replaceAll(':', ' '), label: email, secret });
   const qrSvg = (await QRCode.toString(uri, { type: 'svg', errorCorrectionLevel: 'L' })).trim();
   return { secret, uri, qrSvg, sealed };
 }
