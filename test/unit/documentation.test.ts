@@ -109,6 +109,32 @@ test('every file that a document names is there', () => {
   expect(missing).toEqual([]);
 });
 
+test('every section that a file outside the documents names exists', async () => {
+  const sources = [
+    ...(await filesOf('src', /\.ts$/)),
+    'docker-compose.yml',
+    'Dockerfile',
+    'docs/prometheus/alerts.yml',
+  ];
+  const named = (
+    await Promise.all(
+      sources.map(async (path) =>
+        [...(await read(path)).matchAll(/(README|docs\/[\w./-]+\.md)(?:'s|,) "([^"]+)"/g)].map(
+          ([, document = '', section = '']) => ({
+            path,
+            document: document === 'README' ? 'README.md' : document,
+            section,
+          }),
+        ),
+      ),
+    )
+  ).flat();
+  expect(named.length).toBeGreaterThan(2);
+  const headings = (document: string) =>
+    [...(texts.get(document) ?? '').matchAll(/^#+ (.*)$/gm)].map(([, text]) => text);
+  expect(named.filter(({ document, section }) => !headings(document).includes(section))).toEqual([]);
+});
+
 test('every npm script that a document names exists', async () => {
   const { scripts } = JSON.parse(await read('package.json'));
   const own = /^(ci|install|run|test|start)$/;
