@@ -32,7 +32,8 @@ COPY --from=dependencies /app/node_modules node_modules
 COPY templates templates
 # Without the sources of the workflows, the worker loads the bundle that the build made.
 COPY --from=build /app/dist dist
-USER node
+# The user `node`, by number: with a name, Kubernetes cannot tell that it is not root (`runAsNonRoot`).
+USER 1000
 EXPOSE 3000 9464 9465
 # Node is the first process, so that it gets SIGTERM itself; npm would be in between.
 # The worker is started with --max-old-space-size=192 --max-semi-space-size=4 dist/src/worker.js, the migrations with dist/src/migrate.js.
