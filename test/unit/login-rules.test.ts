@@ -153,7 +153,8 @@ describe('a password', () => {
 
   test('that is right lets in, and its failures are forgotten', async () => {
     const { signIn, did, asked } = login(ana);
-    const accepted = { outcome: 'accepted', identityId: 'ana', passwordChangedAt: ana.passwordChangedAt };
+    const asOf = { passwordChangedAt: ana.passwordChangedAt, email: 'Ana@example.com' };
+    const accepted = { outcome: 'accepted', identityId: 'ana', ...asOf };
     expect(await signIn(scope, typed)).toEqual(accepted);
     await turn();
     expect(did).toEqual([
@@ -545,7 +546,13 @@ describe('a second factor over the API', () => {
 });
 
 describe('the choice of an application', () => {
-  const proved = { identityId: 'ana', amr: ['pwd'], authenticatedAt: later(-minute) };
+  const proved = {
+    identityId: 'ana',
+    amr: ['pwd'],
+    authenticatedAt: later(-minute),
+    passwordChangedAt: later(-2 * minute),
+    email: 'ana@example.com',
+  };
   const selections = (at = now, rows: Record<string, object[]> = {}) => {
     const { db, asked } = answering(rows);
     return { asked, ...createApiSelections({ db, sealing, now: () => at }) };
@@ -575,7 +582,8 @@ describe('the choice of an application', () => {
     const selection = read(begin(scope, proved).token);
     const entering = selections(now, { identity_may_enter: [{}] });
     expect(await entering.mayEnter(selection as never, { environmentId: 'other' })).toBe(true);
-    expect(entering.asked[0]?.values).toEqual(['ana', 'env', 'acc', 'other', proved.authenticatedAt]);
+    const asked = ['ana', 'env', 'acc', 'other', proved.passwordChangedAt, proved.email];
+    expect(entering.asked[0]?.values).toEqual(asked);
     expect(await selections().mayEnter(selection as never, { environmentId: 'other' })).toBe(false);
     const list = selections(now, { applications_of_identity: [{ id: 'a' }] });
     expect(await list.reachableFrom(scope, 'ana')).toEqual([{ id: 'a' }]);

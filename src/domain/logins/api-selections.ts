@@ -5,8 +5,8 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Client } from '../oidc/clients/clients.js';
-import { hasChangedAddress } from '../one-time/former-address.js';
 import { spend } from '../one-time/spent-tokens.js';
+import { samePassword } from '../sessions/as-proved.js';
 import { entersWithPassword } from './password-entry.js';
 
 /** An Application in which a person may continue. */
@@ -28,6 +28,9 @@ export interface ApiSelection {
   environmentId: string;
   amr: string[];
   authenticatedAt: Date;
+  /** As `FirstFactor` has them. */
+  passwordChangedAt: Date | null;
+  email: string;
   expiresAt: Date;
 }
 
@@ -54,9 +57,7 @@ const mayEnterStatement = {
   name: 'identity_may_enter',
   // A password that was changed meanwhile is not accepted, nor is one that was typed with a former address.
   text: `select from ${reachable} and there.id = $4 and exists (
-    select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))
-    and not exists (select from emailed_codes c
-      where c.identity_id = $1 and c.purpose = 'email_change' and c.consumed_at > $5 and ${hasChangedAddress('c')})`,
+    select from identities where id = $1 and account_id = $3 and ${samePassword('$5')} and email = $6::citext)`,
 };
 
 /** Selection tokens of end users: sealed, so that their bearer cannot read them; for five minutes, once. */
@@ -72,18 +73,10 @@ export function createApiSelections({
   return {
     begin(
       { accountId, environmentId }: EnvironmentScope,
-      { identityId, amr, authenticatedAt }: Pick<ApiSelection, 'identityId' | 'amr' | 'authenticatedAt'>,
+      proved: Pick<ApiSelection, 'identityId' | 'amr' | 'authenticatedAt' | 'passwordChangedAt' | 'email'>,
     ) {
       const expiresAt = after(now(), life);
-      const selection: ApiSelection = {
-        id: newSecret(),
-        identityId,
-        accountId,
-        environmentId,
-        amr,
-        authenticatedAt,
-        expiresAt,
-      };
+      const selection: ApiSelection = { id: newSecret(), accountId, environmentId, ...proved, expiresAt };
       return { token: sealing.seal(JSON.stringify(selection), context), expiresAt };
     },
 
@@ -91,9 +84,14 @@ export function createApiSelections({
     read(token: string): ApiSelection | null {
       const written = openSealedJson<ApiSelection>(sealing, token, context);
       if (written === null) return null;
-      const { authenticatedAt, expiresAt, ...selection } = written; // in JSON the dates are texts
+      const { authenticatedAt, passwordChangedAt, expiresAt, ...selection } = written; // in JSON the dates are texts
       if (new Date(expiresAt) <= now()) return null;
-      return { ...selection, authenticatedAt: new Date(authenticatedAt), expiresAt: new Date(expiresAt) };
+      return {
+        ...selection,
+        authenticatedAt: new Date(authenticatedAt),
+        passwordChangedAt: passwordChangedAt && new Date(passwordChangedAt),
+        expiresAt: new Date(expiresAt),
+      };
     },
 
     /** Uses it up; false if it was used before. */
@@ -104,10 +102,10 @@ export function createApiSelections({
       db.statement<ReachableApplication>(listStatement, [identityId, environmentId, accountId]),
 
     async mayEnter(
-      { identityId, environmentId, accountId, authenticatedAt }: ApiSelection,
+      { identityId, environmentId, accountId, passwordChangedAt, email }: ApiSelection,
       client: Pick<Client, 'environmentId'>,
     ): Promise<boolean> {
-      const values = [identityId, environmentId, accountId, client.environmentId, authenticatedAt];
+      const values = [identityId, environmentId, accountId, client.environmentId, passwordChangedAt, email];
       return (await db.statement(mayEnterStatement, values)).length > 0;
     },
   };

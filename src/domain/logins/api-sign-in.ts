@@ -155,16 +155,15 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
       if (result.outcome === 'refused' || !client.settings.passwordLoginEnabled)
         throw new DomainError('auth.invalid_credentials');
       if (result.outcome === 'unverified') throw new DomainError('identity.email_unverified');
-      const { identityId } = result;
+      const { identityId, passwordChangedAt, email: itsEmail } = result;
+      const asOf = { passwordChangedAt, email: itsEmail };
       if (result.outcome === 'accepted')
-        return proved(visit, {
-          ...firstFactor(identityId, 'password', ['pwd'], { now: at }),
-          passwordChangedAt: result.passwordChangedAt,
-        });
+        return proved(visit, firstFactor(identityId, 'password', ['pwd'], { now: at, ...asOf }));
       const { token, expiresAt } = selections.begin(environmentScopeOf(client), {
         identityId,
         amr: ['pwd'],
         authenticatedAt: at,
+        ...asOf,
       });
       const applications = await selections.reachableFrom(environmentScopeOf(client), identityId);
       return { outcome: 'selection', person: await personOf(identityId), token, applications, expiresAt };
@@ -184,8 +183,9 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
       const isTheirs = client.applicationId === applicationId && (await selections.mayEnter(selection, client));
       if (!isTheirs) throw new DomainError('application.not_found');
       if (!(await selections.spend(selection))) throw new DomainError('auth.invalid_credentials');
-      const { identityId, amr, authenticatedAt } = selection;
-      return proved(visit, firstFactor(identityId, 'password', amr, { now: authenticatedAt }));
+      const { identityId, amr, authenticatedAt, passwordChangedAt, email } = selection;
+      const asOf = { passwordChangedAt, email };
+      return proved(visit, firstFactor(identityId, 'password', amr, { now: authenticatedAt, ...asOf }));
     },
   };
 }

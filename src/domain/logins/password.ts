@@ -17,10 +17,15 @@ export interface PasswordSignIn {
   ipAddress: string;
 }
 
+/** When the password was set that was right, and the address with which its person was found. */
+interface ProvedAsOf {
+  passwordChangedAt: Date | null;
+  email: string;
+}
+
 /** Who signed in, or why not. `refused` covers every reason that an outsider must not learn. */
 export type PasswordResult =
-  /** `passwordChangedAt` is when the password that was right was set. */
-  | { outcome: 'accepted'; identityId: string; passwordChangedAt: Date | null }
+  | ({ outcome: 'accepted'; identityId: string } & ProvedAsOf)
   | { outcome: 'refused' }
   /** Only for a person who knew the password (contract §10); with what it takes to send the mail again. */
   | ({ outcome: 'unverified' } & Unverified);
@@ -29,7 +34,7 @@ export type PasswordResult =
  * The password was right, but the person is no member here, only in another Environment of the Account and of this
  * type.
  */
-export interface SignedInElsewhere {
+export interface SignedInElsewhere extends ProvedAsOf {
   outcome: 'elsewhere';
   identityId: string;
 }
@@ -156,6 +161,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
       return { outcome: 'refused' };
     }
     const { identityId, linkId, isActive, passwordChangedAt } = found;
+    const asOf = { passwordChangedAt, email };
     // Anybody could have signed up with the address: the password of that sign-up proves nothing, and does not clear
     // the wrong guesses at the real one.
     await (linkId === null ? attempts.succeeded(attempt) : attempts.withdrawn(attempt));
@@ -165,7 +171,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
       return { outcome: 'unverified', identityId, linkId };
     }
     rehash(scope, found, password).catch(onRehashError);
-    return isActive ? { outcome: 'accepted', identityId, passwordChangedAt } : { outcome: 'elsewhere', identityId };
+    return { outcome: isActive ? 'accepted' : 'elsewhere', identityId, ...asOf };
   }
 
   return {

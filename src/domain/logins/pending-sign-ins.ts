@@ -4,6 +4,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import type { Client } from '../oidc/clients/clients.js';
+import { asProved } from '../sessions/as-proved.js';
 import type { Acr, FirstFactor } from '../sessions/first-factor.js';
 import { environmentStands } from '../standing-environment.js';
 import { emailedCodeLife } from './emailed-codes.js';
@@ -54,7 +55,14 @@ export type OpenSignIn = Pick<
   | 'parameters'
   | 'webauthnChallenge'
   | 'expiresAt'
-> & { acr: Acr; applicationId: string; email: string; isVerified: boolean };
+> & {
+  acr: Acr;
+  applicationId: string;
+  /** The person's address, and when their password was set: what changes either, and ends sessions, ends this, too. */
+  email: string;
+  passwordChangedAt: Date | null;
+  isVerified: boolean;
+};
 
 /** A sign-in that is over before its time: it was completed, or ended by somebody. */
 export type OverSignIn = Pick<PendingSignIn, 'environmentId' | 'identityId' | 'authenticatedAt' | 'parameters'>;
@@ -73,7 +81,9 @@ export const provedIn = ({
   ownFactorAt,
   ssoConnectionId,
   ssoSessionId,
-}: Pick<OpenSignIn, Exclude<keyof FirstFactor, 'passwordChangedAt'>>): FirstFactor => ({
+  passwordChangedAt,
+  email,
+}: Pick<OpenSignIn, keyof FirstFactor>): FirstFactor => ({
   identityId,
   method,
   amr,
@@ -84,11 +94,14 @@ export const provedIn = ({
   ownFactorAt,
   ssoConnectionId,
   ssoSessionId,
+  passwordChangedAt,
+  email,
 });
 
 /**
- * A new password locks the Identity and ends the sign-ins of the old one: either it finds this sign-in, or it is found
- * here and none begins. A session that outlived the change is exempt, and may still become stronger.
+ * A new password, or another address, locks the Identity and ends the sign-ins of the old one: either it finds this
+ * sign-in, or it is found here and none begins. A session that outlived the change is exempt, and may still become
+ * stronger.
  */
 const beginStatement = {
   name: 'begin_pending_sign_in',
@@ -97,8 +110,9 @@ insert into pending_sign_ins (id, account_id, environment_id, oauth_client_id, i
   amr, authenticated_at, requires_aal2, parameters, created_at, expires_at, acr, second_factor_at, has_proved_factor, sso_connection_id,
   sso_session_id, auth_time, own_factor_at)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22
-from (select password_changed_at from identities where account_id = $2 and id = $5 for share) person
-where password_changed_at is null or password_changed_at <= $11 or $9 = 'session' or not 'pwd' = any ($10)
+from (select ${asProved({ isTimeKnown: '$23', passwordChangedAt: '$24', provedAt: '$11', amr: '$10', email: '$25' })} as unchanged
+  from identities where account_id = $2 and id = $5 for share) person
+where unchanged or $9 = 'session'
 returning (select email::text from identities where account_id = $2 and id = $5) as email`,
 };
 const findStatement = {
@@ -109,11 +123,12 @@ select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p
   p.acr, p.second_factor_at as "secondFactorAt", p.own_factor_at as "ownFactorAt", p.sso_connection_id as "ssoConnectionId",
   p.sso_session_id as "ssoSessionId", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters,
   p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
-  e.application_id as "applicationId", i.email::text, i.email_verified_at is not null as "isVerified"
+  e.application_id as "applicationId", i.email::text, i.email_verified_at is not null as "isVerified",
+  date_trunc('milliseconds', i.password_changed_at) as "passwordChangedAt"
 from pending_sign_ins p
   cross join lateral (select is_active from environment_memberships
     where environment_id = p.environment_id and identity_id = p.identity_id offset 0) m
-  cross join lateral (select email, email_verified_at from identities where id = p.identity_id offset 0) i
+  cross join lateral (select email, email_verified_at, password_changed_at from identities where id = p.identity_id offset 0) i
   cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
 where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active
   and exists (select from oauth_clients where id = p.oauth_client_id) and ${environmentStands('p')}`,
@@ -202,6 +217,9 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
         first.ssoSessionId ?? null,
         first.authTime ?? null,
         first.ownFactorAt,
+        first.passwordChangedAt !== undefined,
+        first.passwordChangedAt ?? null,
+        first.email ?? null,
       ]);
       return { token, expiresAt, email: begun?.email ?? null };
     },

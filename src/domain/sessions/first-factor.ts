@@ -26,8 +26,10 @@ export interface FirstFactor {
   secondFactorAt: Date | null;
   /** When one of the person's own factors was shown; what a provider asserts does not count. */
   ownFactorAt: Date | null;
-  /** For a password that was just proved: when it was set. If another one was set since, no session begins. */
+  /** When the password was set that was the person's at the proof. If another one was set since, no session begins. */
   passwordChangedAt?: Date | null;
+  /** The address with which it was proved, if by one. If the person has another one since, no session begins. */
+  email?: string | null;
 }
 
 /** `authTime` if a provider does not say when it authenticated the person: older than any requested age. */
@@ -48,7 +50,7 @@ export const firstFactor = (
   identityId: string,
   method: FirstFactorMethod,
   amr: string[],
-  { now, acr = aal1 }: { now: Date; acr?: Acr },
+  { now, acr = aal1, ...asOf }: { now: Date; acr?: Acr } & Pick<FirstFactor, 'passwordChangedAt' | 'email'>,
 ): FirstFactor => ({
   identityId,
   method,
@@ -59,6 +61,7 @@ export const firstFactor = (
   ssoSessionId: null,
   secondFactorAt: acr === aal2 ? now : null,
   ownFactorAt: acr === aal2 && method !== 'sso' ? now : null,
+  ...asOf,
 });
 
 /** The values of RFC 8176 §2 and no others: an application could make nothing of other words. */

@@ -46,8 +46,9 @@ export interface SignIn {
   /** The SSO connection by which the first factor was proved, if any. */
   ssoConnectionId?: string | null;
   ssoSessionId?: string | null;
-  /** For a password that was just proved: when it was set, read together with it. */
+  /** As `FirstFactor` has them. */
   passwordChangedAt?: Date | null;
+  email?: string | null;
   lifeSeconds: number;
   /** Whether it only makes the person's earlier session stronger; if the browser no longer has one, none begins. */
   goesOn?: boolean;
@@ -102,6 +103,13 @@ const useStatement = {
   text: 'update sessions set used_at = $2 where id = $1 and revoked_at is null and (used_at is null or used_at < $2)',
 };
 
+function measureReplaced(sessions: number): void {
+  for (let i = 0; i < sessions; i++) {
+    measureEvent('auth.identity_signed_out', wasReplaced);
+    measureEvent('identity.signed_out', {});
+  }
+}
+
 /** Sessions of the hosted login: one cookie for each browser, one session for each Environment. */
 export function createSessions({ db, now }: { db: Db; now: Clock }) {
   return {
@@ -127,8 +135,8 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Starts or renews the session of a person who has just proved who they are.
-     * @throws DomainError auth.invalid_credentials if meanwhile the password was changed, the person deleted, or their
-     *   session at the provider, or the one to be continued, ended
+     * @throws DomainError auth.invalid_credentials if meanwhile the password or the address was changed, the person
+     *   deleted, or their session at the provider, or the one to be continued, ended
      */
     async signIn({
       scope,
@@ -142,6 +150,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       ssoConnectionId = null,
       ssoSessionId = null,
       passwordChangedAt,
+      email = null,
       goesOn = false,
       lifeSeconds,
       code = null,
@@ -176,14 +185,12 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         goesOn,
         authTime,
         ownFactorAt,
+        email,
         ...(browser === null ? [] : [hashSecret(browser), ...replacedRows(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       measureEvent('identity.signed_in', how);
-      for (let i = 0; i < row.replaced; i++) {
-        measureEvent('auth.identity_signed_out', wasReplaced);
-        measureEvent('identity.signed_out', {});
-      }
+      measureReplaced(row.replaced);
       return {
         session: { id: row.id, authenticatedAt: authenticatedAt ?? at, amr, acr },
         browser: next,

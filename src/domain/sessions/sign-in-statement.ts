@@ -1,6 +1,7 @@
 import type { Statement } from '../../platform/database/db.js';
 import { eventInsert } from '../events/record.js';
 import { endedByPolicy } from '../organizations/belonging.js';
+import { asProved } from './as-proved.js';
 import { codeInsert } from './code-insert.js';
 import { withFormer } from './former-providers.js';
 import { standingAtProvider } from './provider-standing.js';
@@ -20,14 +21,14 @@ export interface SignInRow {
 export interface ComesWith {
   /** A session at an identity provider: $18. */
   provider: boolean;
-  /** An earlier cookie: $23 is its hash, $24 and $25 the rows of the events for another person's session that ended. */
+  /** An earlier cookie: $24 is its hash, $25 and $26 the rows of the events for another person's session that ended. */
   cookie: boolean;
 }
 
 /** Whether the browser has a session of this person in this Environment. */
 const ownSession = (
   further: string,
-) => `exists (select from sessions own where own.browser_hash = $23 and own.environment_id = $4
+) => `exists (select from sessions own where own.browser_hash = $24 and own.environment_id = $4
   and own.identity_id = $5 and own.revoked_at is null and ${further})`;
 
 /** SQL: whether the session at the identity provider still exists, or a session here that began by it. */
@@ -68,7 +69,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('ip_address', '$9')},
     ${ifOwn('user_agent', '$10')},
     revoked_at = case when environment_id = $4 and identity_id <> $5 then $2 end
-  where browser_hash = $23 and expires_at > $2::timestamptz and revoked_at is null
+  where browser_hash = $24 and expires_at > $2::timestamptz and revoked_at is null
     and (not $20::boolean and (select unchanged from person) or ${ownSession('own.expires_at > $2::timestamptz')})
     and exists (select from ${provider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
@@ -76,12 +77,12 @@ const move = ({ provider }: ComesWith) => `moved as (
 kept as (
   select id from moved where environment_id = $4 and revoked_at is null
 ),
-signed_out as (${eventInsert('$24', {
+signed_out as (${eventInsert('$25', {
   resourceId: 'moved.id::text',
   actorId: 'moved.identity_id::text',
   from: ' join moved on moved.revoked_at is not null',
 })}),
-told_of as (${eventInsert('$25', {
+told_of as (${eventInsert('$26', {
   resourceId: 'moved.identity_id::text',
   actorId: 'moved.identity_id::text',
   metadata: `e.metadata || jsonb_build_object('session_id', moved.id)`,
@@ -97,21 +98,18 @@ const ofMoved = `greatest(case when not $20 then expires_at end, (select max(exp
   (select count(*)::int from moved where revoked_at is not null) as replaced`;
 
 /**
- * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found
- * here and no session begins. A session that continues needs no such check: had it ended, it would not be found. The
- * same holds for the session at an identity provider by which a person comes. If an earlier session is to become
- * stronger ($20), none begins in its place: it may have been ended while its person looked for their phone. If no
- * session begins or continues, nothing of the browser is changed.
+ * A new password, or another address, locks the Identity and ends the sessions of the old one: either it finds this
+ * session, or it is found here and no session begins. A session that continues needs no such check: had it ended, it
+ * would not be found. The same holds for the session at an identity provider by which a person comes. If an earlier
+ * session is to become stronger ($20), none begins in its place: it may have been ended while its person looked for their
+ * phone. If no session begins or continues, nothing of the browser is changed.
  */
 const signInText = (comesWith: ComesWith) => {
   const ifProvider = (sql: string) => (comesWith.provider ? sql : '');
   const ifCookie = (sql: string) => (comesWith.cookie ? sql : '');
   return `
 with person as materialized (
-  select case
-      when $15::boolean then date_trunc('milliseconds', password_changed_at) is not distinct from $16::timestamptz
-      else password_changed_at is null or password_changed_at <= $13::timestamptz or not 'pwd' = any ($6::text[])
-    end as unchanged
+  select ${asProved({ isTimeKnown: '$15', passwordChangedAt: '$16', provedAt: '$13', amr: '$6', email: '$23' })} as unchanged
   from identities where id = $5 and (account_id = $3) is true for share
 ),
 ${ifProvider(providerLook(comesWith))}life as materialized (

@@ -121,9 +121,9 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
       const resendTicket = logins.signUps.resend.ticket(client, result);
       return signInPage.send(visit, { email, error: 'sign_in.error.unverified', resendTicket });
     }
-    const { identityId, passwordChangedAt } = result;
-    const first = firstFactor(identityId, 'password', ['pwd'], { now: at });
-    return unlessGone(hosted.proved(visit, { ...first, passwordChangedAt }), refuse);
+    const { identityId, passwordChangedAt, email: itsEmail } = result;
+    const first = firstFactor(identityId, 'password', ['pwd'], { now: at, passwordChangedAt, email: itsEmail });
+    return unlessGone(hosted.proved(visit, first), refuse);
   }
 
   function showAccounts(visit: Visit, { id, email }: HostedSession) {

@@ -116,6 +116,16 @@ test.each(['one after the other', 'at once'])(
   },
 );
 
+test('a person who has another address by now has to begin again', async () => {
+  const { person, codes } = await newMember();
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, client, person);
+  await world.query("update identities set email = 'new-' || email where id = $1", [person.id]);
+  const answer = await recover(browser, page, codes[0]);
+  expect(answer.headers.location).toBeUndefined();
+  expect(await world.query('select from sessions where identity_id = $1', [person.id])).toEqual([]);
+});
+
 test('a second factor is required all the same', async () => {
   const { person, codes } = await newMember();
   const totp = await enrollTotp(world, environment, person);

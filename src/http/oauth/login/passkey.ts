@@ -39,8 +39,8 @@ export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       if (result.outcome === 'second_factor_only') return refuseInJson(reply, 'mfa.second_factor_only');
       if (result.outcome !== 'accepted') return refuseInJson(reply, result.outcome);
       const { identityId, amr, passwordChangedAt } = result;
-      const first = firstFactor(identityId, 'passkey', amr, { now: now(), acr: aal2 });
-      return unlessGone(hosted.proved(visit, { ...first, passwordChangedAt }), () => refuseInJson(reply, 'refused'));
+      const first = firstFactor(identityId, 'passkey', amr, { now: now(), acr: aal2, passwordChangedAt });
+      return unlessGone(hosted.proved(visit, first), () => refuseInJson(reply, 'refused'));
     },
   );
 };

@@ -52,7 +52,8 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       }
       const refuse = (isVoid: boolean) => sendCodeRefused(visit, { token, email: result.email, isVoid }, captcha);
       if (result.outcome !== 'accepted') return refuse(result.outcome === 'refused' && result.isVoid);
-      const first = firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() });
+      const { identityId, email } = result;
+      const first = firstFactor(identityId, 'email_otp', ['otp'], { now: provider.now(), email });
       return unlessGone(hosted.proved(visit, first), () => refuse(true));
     },
   );
