@@ -17,8 +17,9 @@ const endStatement = {
   text: 'update sessions set revoked_at = coalesce(revoked_at, $2) where id = $1',
 };
 /**
- * Like the redemption of a code (`domain/oidc/tokens/redemption.ts`), for a session that was started a moment ago. A new
- * password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here.
+ * Like the redemption of a code (`domain/oidc/tokens/redemption.ts`), for a session that was started a moment ago: its end
+ * waits for the grant, or is seen here. A new password locks the Identity and ends the sessions of the old one: either it
+ * finds this session, or it is found here.
  */
 const grantStatement = {
   name: 'grant_without_code',
@@ -30,7 +31,7 @@ with proved as materialized (
 live as (
   select s.*,
     least(${endedByPolicy('$6::timestamptz', 's.authenticated_at', 's.environment_id', 's.identity_id')}, s.not_on_or_after) as ends_at
-  from (select * from sessions where id = $1 offset 0) s
+  from (select * from sessions where id = $1 offset 0 for share) s
     cross join lateral (select is_active from environment_memberships
       where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
     join proved p using (identity_id)

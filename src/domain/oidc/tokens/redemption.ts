@@ -51,10 +51,12 @@ const codeColumns = `code_hash, account_id, environment_id, oauth_client_id, ses
  * The locks make parallel redemptions queue, always in one order, and a waiting one then sees that the code is spent. A
  * code of another client, redirect URI or verifier is left as it was: its rightful client can still redeem it. Each is
  * found by its key: `is true` keeps the planner from the client's index (docs/decisions/0025).
+ *
+ * The session is locked, too: its end comes first, and is seen here, or it finds the grant, which it ends and whose client
+ * it tells (docs/decisions/0110). The foreign key of the grant would lock the row anyway. Whatever ends many sessions locks
+ * them in an order of its own, so several codes wait for no session that somebody else has locked, and are left.
  */
-const redeemStatement = {
-  name: 'redeem_authorization_codes',
-  text: `
+const redeeming = (whileLocked: 'wait' | 'skip locked') => `
 with asked as materialized (
   select * from unnest($1::bytea[], $2::uuid[], $4::text[], $5::text[], $6::uuid[], $7::integer[], $8::bytea[], $9::integer[])
     with ordinality as asked (shown_hash, client_id, shown_uri, shown_challenge, new_grant_id, longest_seconds, refresh_hash,
@@ -69,7 +71,8 @@ presented as materialized (
 live as (
   select presented.*, s.identity_id, least(standing.ends_at, s.not_on_or_after) as ends_at
   from presented
-    cross join lateral (select identity_id, revoked_at, not_on_or_after from sessions where id = session_id offset 0) s
+    cross join lateral (select identity_id, revoked_at, not_on_or_after from sessions where id = session_id offset 0
+      for share${whileLocked === 'wait' ? '' : ` ${whileLocked}`}) s
     cross join lateral (select is_active from environment_memberships m
       where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
     cross join ${standingInOrganizations(ofCode)} standing
@@ -95,13 +98,16 @@ select presented.position, presented.grant_id as "spentFor", live.code_hash is n
   live.session_id as "sessionId", live.scope, ${authTimeIn('live')}, live.amr, live.acr, live.organization_id as "organizationId",
   ${subjectColumns}
 from presented left join live on live.position = presented.position
-  left join lateral (select * from identities where id = live.identity_id offset 0) i on true`,
-};
+  left join lateral (select * from identities where id = live.identity_id offset 0) i on true`;
+
+const redeemOne = { name: 'redeem_authorization_code', text: redeeming('wait') };
+const redeemMany = { name: 'redeem_authorization_codes', text: redeeming('skip locked') };
 
 /** Redeems codes; those that come at the same time in one statement. */
 export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
-  async function redeemEach(shown: readonly PresentedCode[]): Promise<Outcome[]> {
-    const rows = await db.statement<Row>(redeemStatement, [
+  /** Null for a code that was left because somebody else has locked its session; one alone is never left. */
+  async function redeemEach(shown: readonly PresentedCode[]): Promise<(Outcome | null)[]> {
+    const rows = await db.statement<Row>(shown.length === 1 ? redeemOne : redeemMany, [
       shown.map(({ code }) => hashSecret(code)),
       uuidArray(shown.map(({ client }) => client.id)),
       now(),
@@ -112,21 +118,29 @@ export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: 
       shown.map(({ refreshToken }) => hashSecret(refreshToken)),
       shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
     ]);
-    return byPosition(shown, rows).map((row, at) => outcomeOf(row, (shown[at] as PresentedCode).grantId));
+    return byPosition(shown, rows).map((row, at) => {
+      const mayBeLeft = shown.length > 1 && row !== undefined && !row.redeemed && row.spentFor === null;
+      return mayBeLeft ? null : outcomeOf(row, (shown[at] as PresentedCode).grantId);
+    });
   }
 
-  const together = createBatcher<PresentedCode, Outcome>((_environmentId, shown) => redeemEach(shown));
-  const underWay = new Map<string, Promise<Outcome[]>>();
+  const together = createBatcher<PresentedCode, Outcome | null>((_environmentId, shown) => redeemEach(shown));
+  const underWay = new Map<string, Promise<Outcome>>();
+
+  async function redeem(shown: PresentedCode): Promise<Outcome> {
+    const [outcome] = await together(shown.client.environmentId, [shown]);
+    return outcome ?? ((await redeemEach([shown]))[0] as Outcome);
+  }
 
   return async (shown: PresentedCode): Promise<Outcome> => {
-    const { code, client } = shown;
+    const { code } = shown;
     // A statement does not see its own writes: a code that comes twice at once waits here for the next one, which finds
     // it spent.
     while (underWay.has(code)) await underWay.get(code)?.catch(() => {});
-    const outcomes = together(client.environmentId, [shown]);
-    underWay.set(code, outcomes);
+    const outcome = redeem(shown);
+    underWay.set(code, outcome);
     try {
-      return (await outcomes)[0] as Outcome;
+      return await outcome;
     } finally {
       underWay.delete(code);
     }
