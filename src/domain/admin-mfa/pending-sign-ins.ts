@@ -42,8 +42,8 @@ export interface BegunUserSignIn {
   expiresAt: Date;
 }
 
-// Locks the user: a change of the address either comes before, and the sign-in is not begun, or it has a later time than
-// the sign-in, which `holdStatement` then finds to be over.
+// Locks the user: a change of the address either comes before, and the sign-in is not begun, or it finds the sign-in and
+// ends it.
 const beginStatement = {
   name: 'begin_pending_user_sign_in',
   text: `
@@ -86,7 +86,6 @@ with person as materialized (select id, mfa_reset_at, email_changed_at from user
 select person.mfa_reset_at as "mfaResetAt", person.email_changed_at as "emailChangedAt"
 from pending_user_sign_ins p join person on person.id = p.user_id
 where p.id = $2 and p.completed_at is null and p.expires_at > $3
-  and (person.email_changed_at is null or person.email_changed_at < p.authenticated_at)
 for update of p`,
 };
 
@@ -139,8 +138,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
 
     /**
      * Locks the sign-in and its user until the end of a transaction: meanwhile nobody completes or ends it, resets or
-     * removes a factor, or changes the password. Returns null if the sign-in was completed, ended or expired before,
-     * or the address was changed.
+     * removes a factor, or changes the password. Returns null if the sign-in was completed, ended or expired before.
      * @param on the transaction
      */
     async hold({ id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>, on: Statements): Promise<HeldUserSignIn | null> {

@@ -14,7 +14,8 @@ import { emailChangedMail } from './process.js';
 
 /**
  * Gives a user the new address of a change, which its mailbox has confirmed. What the old mailbox could still do ends
- * with it: links for passwords, and all sessions except the one that requested the change.
+ * with it: links for passwords, sign-ins that wait for a second factor, and all sessions except the one that requested the
+ * change.
  * @throws DomainError email_change.link_invalid; email_change.address_taken, and the change goes on waiting
  */
 export async function applyEmailChange(
@@ -37,6 +38,10 @@ export async function applyEmailChange(
     'update password_links set expires_at = $2 where user_id = $1 and used_at is null and expires_at > $2',
     [userId, now],
   );
+  await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [
+    userId,
+    now,
+  ]);
   const revoked = await endAdministratorSessions(tx, { userId, keepSessionId: change.sessionId, now });
   await tx.update(EmailChange, { id }, { ...ended('confirmed', null, now), formerEmail: user.email });
   await tellEnded(tx, change);

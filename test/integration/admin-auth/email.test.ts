@@ -509,6 +509,19 @@ describe('confirming a new address', () => {
     },
   );
 
+  test('ends a sign-in that waits for a second factor, also if another clock has dated that ahead', async () => {
+    const { enrollTotp, challenge, answer } = withFactors(auth);
+    const user = await auth.addUser();
+    const { accessToken } = await auth.sessionOf(user.id);
+    const { token, cookie } = await requested({ user, headers: bearer(accessToken) });
+    const factor = await enrollTotp(accessToken);
+    const waiting = await challenge(user);
+    auth.pass(-5000);
+    expect(outcome(await confirm(token, {}, cookie))).toBe('200');
+    auth.pass(5000);
+    expect(outcome(await answer('totp', waiting, factor.code()))).toBe('400 mfa.challenge_invalid');
+  });
+
   test('waits for a sign-in that is about to start its session, and ends it', async () => {
     const me = await signedIn();
     const { token, cookie } = await requested(me);
