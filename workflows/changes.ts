@@ -4,3 +4,5 @@
 export const rowDecides = 'row-decides';
 /** A registration can be found by the Account that it created. */
 export const foundByAccount = 'found-by-account';
+/** A grace that was told of many changes continues with a fresh history. */
+export const freshHistory = 'fresh-history';

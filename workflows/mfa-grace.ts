@@ -1,15 +1,20 @@
 import {
   CancellationScope,
   condition,
+  continueAsNew,
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { GraceLook, MfaActivities } from '../activities/mfa.js';
 import type { Waiting } from '../activities/waiting.js';
+import { wholeStep } from './between-steps.js';
 import { hasRowRead } from './by-hand.js';
+import { freshHistory } from './changes.js';
 import type { MfaGraceInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
@@ -57,6 +62,9 @@ export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
         continue;
       }
       await condition(() => isStale, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
+      // Each change of the policy adds a few events to the history, for as long as the grace period lasts.
+      if (workflowInfo().continueAsNewSuggested && patched(freshHistory))
+        await wholeStep(() => continueAsNew<typeof mfaGrace>(input));
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;

@@ -28,18 +28,22 @@ export interface TemporalLauncher {
 /**
  * @param dataDir keeps the histories of the dev server, which otherwise are in memory
  * @param postgresUrl where a server on PostgreSQL creates its databases for them
+ * @param eventsPerHistory after how many the dev server suggests a fresh history
  */
 export async function temporalLauncher({
   dataDir,
   postgresUrl = process.env.GATEHOUSE_TEST_SERVER,
+  eventsPerHistory,
 }: {
   dataDir?: string;
   postgresUrl?: string;
+  eventsPerHistory?: number | undefined;
 } = {}): Promise<TemporalLauncher> {
   if (!onPostgres) {
     const cliPath = await findTemporalCli({ onProgress: () => {} });
     return {
-      launch: (port) => startTemporal({ cliPath, namespace, port, searchAttributes, ...(dataDir && { dataDir }) }),
+      launch: (port) =>
+        startTemporal({ cliPath, namespace, port, searchAttributes, eventsPerHistory, ...(dataDir && { dataDir }) }),
       remove: async () => {},
     };
   }

@@ -9,10 +9,10 @@ export { namespace };
 export type TestTemporal = Awaited<ReturnType<typeof startTestTemporal>>;
 
 /** Starts a real, empty Temporal server for this test file. */
-export async function startTestTemporal({ port }: { port?: number } = {}) {
+export async function startTestTemporal({ port, eventsPerHistory }: { port?: number; eventsPerHistory?: number } = {}) {
   quiet();
   const codePath = await ensureWorkflowBundle();
-  const { launch, remove } = await temporalLauncher();
+  const { launch, remove } = await temporalLauncher({ eventsPerHistory });
   const server = await launch(port);
   const { address } = server;
   const connection = await NativeConnection.connect({ address });

@@ -19,6 +19,8 @@ export interface StartTemporal {
   /** Preferred port of the web page; if absent, there is no page. */
   uiPort?: number;
   searchAttributes: SearchAttributes;
+  /** Events of a history after which the server suggests a fresh one; if absent, the server's own number, some thousands. */
+  eventsPerHistory?: number | undefined;
   log?: (line: string) => void;
 }
 
@@ -85,7 +87,7 @@ async function openStore(dataDir: string): Promise<Store> {
 }
 
 async function startServer(options: StartTemporal, store: Store | undefined, port: number, uiPort?: number) {
-  const { cliPath, namespace, searchAttributes } = options;
+  const { cliPath, namespace, searchAttributes, eventsPerHistory } = options;
   const attributes = Object.entries(searchAttributes).flatMap(([name, type]) => [
     '--search-attribute',
     `${name}=${type}`,
@@ -94,6 +96,8 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
   args.push('--log-level', 'error', ...attributes);
   args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false'); // by default it asks a public server
   args.push('--dynamic-config-value', 'matching.enableFairness=true'); // Accounts take turns (docs/decisions/0102)
+  if (eventsPerHistory)
+    args.push('--dynamic-config-value', `limit.historyCount.suggestContinueAsNew=${eventsPerHistory}`);
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
   // In WAL mode NORMAL (1) loses nothing when the process is killed, and only the last moment in a power cut.
   if (store) args.push('--db-filename', store.file, '--sqlite-pragma', 'synchronous=1');
