@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { createApiGrants } from '../../../src/domain/logins/api-grants.js';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
-import { endSessions } from '../../../src/domain/sessions/own-sessions.js';
+import { endSessions } from '../../../src/domain/sessions/end-sessions.js';
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { untilWaiting } from '../../support/lock-waits.js';
