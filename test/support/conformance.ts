@@ -75,8 +75,8 @@ function complaintsAbout(
   if (!found) return [];
   const name = `${found.operation.operationId} (${request.method} ${found.path}) answered ${statusCode}`;
   const code = codeOf(body);
-  // No operation has this path, for example because an id in it is too long or empty.
-  if (code === 'route.not_found' || code === 'route.method_not_allowed') return [];
+  // No operation has this path, for example because an id in it is too long or empty, or not with this method.
+  if (code === 'route.not_found' || statusCode === 405) return [];
   const { responses } = found.operation;
   const declared = responses[statusCode];
   if (!declared) return [`${name} ${code ?? ''}, which is not documented`];
