@@ -25,13 +25,14 @@ const ofTheRequest: ReadonlySet<ErrorCode> = new Set([
  */
 export const answerErrors =
   (operation: Operation, services: Services) =>
-  async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refusal = refusalOf(error, request);
     if (refusal && ofTheRequest.has(refusal.code)) {
       // Reading a body leaves the request's context.
       await runInContext(request.context, () => refuseFirst(operation, request, services));
     }
-    if (!reply.sent) sendError(error, request, reply);
+    // Returned, so that Fastify waits for it: storing it for an `Idempotency-Key` takes a while.
+    return reply.sent ? reply : sendError(error, request, reply);
   };
 
 /** Throws the refusal that comes before what is wrong with the request, if there is one. */
