@@ -17,11 +17,11 @@ import { createMemberMfaReset } from './domain/accounts/member-mfa.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createAdministratorRoles } from './domain/accounts/roles.js';
 import { createAdministratorInvites } from './domain/administrator-invites/administrator-invites.js';
-import { apiKeysChannel } from './domain/api-keys/announce.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
 import { createAuditLog } from './domain/audit/audit-log.js';
+import { cachedCredentialsChannel } from './domain/cached-credentials.js';
 import { createChangeFeed } from './domain/changes/feed.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
@@ -141,13 +141,8 @@ export async function composeApi(
     now,
   });
   const apiKeys = createApiKeyAuthentication({ db, now });
-  const changedKeys = listenToChannel({
-    url: config.database.url as string,
-    channel: apiKeysChannel,
-    onWake: apiKeys.forget,
-    log,
-  });
-  const changes = createNotificationWaiters({ url: config.database.url as string, channel: changesChannel, log });
+  const url = config.database.url as string;
+  const changes = createNotificationWaiters({ url, channel: changesChannel, log });
   const callable = outboundGuardOptions(config);
   const outbound = tracedOutbound(createOutbound(callable));
   const guard = createGuard(callable);
@@ -162,6 +157,11 @@ export async function composeApi(
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
+  const onWake = () => {
+    apiKeys.forget();
+    provider.clients.forget();
+  };
+  const changedCredentials = listenToChannel({ url, channel: cachedCredentialsChannel, onWake, log });
   const sso = createSso({ db, sealing, outbound, passwords, users, baseUrl, rateLimits, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = tracedCaptcha(
@@ -291,6 +291,6 @@ export async function composeApi(
       isStopping = true;
     },
     close: async () =>
-      void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop(), changes.stop()])),
+      void (await Promise.all([processes.close(), outbound.close(), changedCredentials.stop(), changes.stop()])),
   };
 }

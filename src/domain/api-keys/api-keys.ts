@@ -9,6 +9,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Evaluation } from '../access/decisions/evaluate.js';
 import { lackingAt } from '../access/roles/granting.js';
 import type { Permission } from '../access/roles/permissions.js';
+import { announceCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
 import { reachOf } from '../capabilities/reach.js';
 import { DomainError, invalidField } from '../errors.js';
@@ -17,7 +18,6 @@ import { cannotGrant } from '../forbidden.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import { holdEnvironment } from '../standing-environment.js';
-import { announceApiKeys } from './announce.js';
 import { beyondScopes } from './beyond-scopes.js';
 import { newApiKey } from './format.js';
 
@@ -175,7 +175,7 @@ export function createApiKeyManagement({
         // Somebody may have switched the key off because its secret is in the wrong hands.
         if (isActive) await assertMayGrant(scope, caller, apiKey);
         await tx.update(ApiKey, { ...within(scope), id }, { isActive });
-        await announceApiKeys(tx);
+        await announceCredentials(tx);
         const about = { ...scope, resourceId: id, resourceLabel: apiKey.name };
         await recordEvent(tx, 'api_key.updated', { ...about, metadata: { is_active: isActive } });
         return { ...apiKey, isActive };
@@ -197,7 +197,7 @@ export function createApiKeyManagement({
           previousSecretExpiresAt: overlapSeconds > 0 ? after(now(), seconds(overlapSeconds)) : null,
         };
         await tx.update(ApiKey, { ...within(scope), id }, rotated);
-        await announceApiKeys(tx);
+        await announceCredentials(tx);
         const metadata = { overlap_seconds: overlapSeconds };
         await recordEvent(tx, 'api_key.rotated', { ...scope, resourceId: id, resourceLabel: apiKey.name, metadata });
         return { apiKey: rotated, secret: key };
@@ -206,7 +206,7 @@ export function createApiKeyManagement({
       change(scope, async (tx) => {
         const { name } = await lock(tx, scope, id);
         await tx.delete(ApiKey, { ...within(scope), id });
-        await announceApiKeys(tx);
+        await announceCredentials(tx);
         await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };

@@ -5,7 +5,7 @@ import type { Environment } from '../../../entities/environment.js';
 import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { currentContext } from '../../platform/context.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { announceApiKeys } from '../api-keys/announce.js';
+import { announceCredentials } from '../cached-credentials.js';
 import { forgetInLimits } from '../capabilities/forget-limits.js';
 import { environmentDeleted } from '../emails/brand.js';
 import { recordEvent } from '../events/record.js';
@@ -27,7 +27,7 @@ export async function beginRemovals(
   if (environments.length === 0) return;
   for (const environment of environments) await beginRemoval(tx, environment, now);
   const ids = environments.map(({ id }) => id);
-  await announceApiKeys(tx);
+  await announceCredentials(tx);
   // Once for all of them, since it reads the limits of every administrator's role and invite in the Account.
   await forgetInLimits(tx, { accountId }, [...ids, ...(await limitingNodes(tx, accountId, ids))]);
 }

@@ -4,6 +4,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
+import { announceCredentials } from '../cached-credentials.js';
 import { becameOf, changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -70,6 +71,7 @@ export function createEnvironmentSettings({
         await assertWaysIn(tx, scope, [current, updated]);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
+        await announceCredentials(tx);
         if (changes.mfaPolicy !== undefined || changes.mfaGracePeriodDays !== undefined) {
           const { mfaPolicy, mfaGracePeriodDays: days } = updated;
           await graces.policyChanged(tx, scope, { required: mfaPolicy === 'required', days });

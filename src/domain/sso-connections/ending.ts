@@ -4,6 +4,7 @@ import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { groupBy } from '../../platform/group-by.js';
+import { announceCredentials } from '../cached-credentials.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { inParts } from '../sessions/sessions-in-events.js';
 import { recordConnectionEvent } from './events.js';
@@ -12,6 +13,7 @@ import { recordConnectionEvent } from './events.js';
 export async function removeConnection(tx: EntityManager, connection: SsoConnection, at: Date): Promise<void> {
   await endAllThrough(tx, connection, 'sso_connection_deleted', at);
   await tx.delete(SsoConnection, { id: connection.id });
+  await announceCredentials(tx);
   const metadata = { previous_status: connection.status };
   await recordConnectionEvent(tx, 'sso_connection.deleted', connection, metadata);
 }

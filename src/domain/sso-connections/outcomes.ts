@@ -3,6 +3,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, seconds } from '../../platform/clock.js';
 import { systemActor } from '../../platform/context.js';
 import type { RunsStatement } from '../../platform/database/db.js';
+import { announceCredentials } from '../cached-credentials.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
 import { recordConnectionEvent } from './events.js';
 import { tellAutoDisabled } from './mails.js';
@@ -53,6 +54,7 @@ export async function noteFailure(
   const switchedOff = { status: 'auto_disabled', autoDisabledAt: now, updatedAt: now } as const;
   await tx.update(SsoConnection, { id }, { ...failed, ...(isLast && switchedOff) });
   if (!isLast) return false;
+  await announceCredentials(tx);
   await recordConnectionEvent(tx, 'sso_connection.auto_disabled', connection, {
     previous_status: connection.status,
     reason: refusal,

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, Scope } from '../../platform/database/db.js';
+import { announceCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { endAllThrough, removeConnection } from './ending.js';
@@ -45,6 +46,7 @@ export function createStatusChanges({
         assertComplete(connection);
         const activated = { status: 'active', consecutiveFailures: 0, autoDisabledAt: null, updatedAt: now() } as const;
         await tx.update(SsoConnection, { id: connection.id }, activated);
+        await announceCredentials(tx);
         const metadata = { previous_status: connection.status };
         await recordConnectionEvent(tx, 'sso_connection.activated', connection, metadata);
         return detail(tx, { ...connection, ...activated });
@@ -62,6 +64,7 @@ export function createStatusChanges({
         await assertMayEnd(tx, connection, { caller, as: 'disabled' });
         const disabled = { status: 'disabled', updatedAt: now() } as const;
         await tx.update(SsoConnection, { id }, disabled);
+        await announceCredentials(tx);
         await recordConnectionEvent(tx, 'sso_connection.disabled', connection, { previous_status: status });
         await endAllThrough(tx, connection, 'sso_connection_disabled', now());
         return detail(tx, { ...connection, ...disabled });

@@ -48,6 +48,8 @@ export interface Clients {
   find(clientId: string): Promise<Client | null>;
   /** As it is now; also refreshes the cache. */
   findAnew(clientId: string): Promise<Client | null>;
+  /** Clears the cache because clients or their settings were changed. */
+  forget(): void;
 }
 
 const findByClientId = {
@@ -78,7 +80,7 @@ from oauth_clients c join environment_settings s on s.environment_id = c.environ
 where c.client_id = $1 and ${environmentStands('c')}`,
 };
 
-/** How old a cached client may be: changes and removals count within that time. */
+/** How old a cached client may be, if a change was not announced (`cached-credentials.ts`). */
 const keptFor = seconds(1);
 const keptAtMost = 1000;
 
@@ -95,8 +97,8 @@ export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
     if (kept.size >= keptAtMost) kept.clear();
     kept.set(clientId, { at: now().getTime(), client });
     // Unknown ids and failures are not cached: they would push out what is.
-    const forget = () => kept.get(clientId)?.client === client && kept.delete(clientId);
-    client.then((result) => result ?? forget(), forget);
+    const drop = () => kept.get(clientId)?.client === client && kept.delete(clientId);
+    client.then((result) => result ?? drop(), drop);
     return client;
   };
 
@@ -107,5 +109,6 @@ export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
       return findAnew(clientId);
     },
     findAnew,
+    forget: () => kept.clear(),
   };
 }

@@ -8,6 +8,7 @@ import { hashSecret, newSecret } from '../../../platform/crypto/one-time-secret.
 import { type Db, within } from '../../../platform/database/db.js';
 import { faultOfTarget, type Guard } from '../../../platform/outbound/guard.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
+import { announceCredentials } from '../../cached-credentials.js';
 import { becameOf, changedFields } from '../../changed-fields.js';
 import { DomainError, invalidField } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
@@ -128,6 +129,7 @@ export function createClientManagement({
         // A client that begins to use a secret must be given one, and one that stops must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
+        await announceCredentials(tx);
         if (hasNewLogoutUri) await writeLogoutRoutes(tx, updated);
         await recordEvent(tx, 'oauth_client.updated', {
           ...scope,
@@ -144,6 +146,7 @@ export function createClientManagement({
         const secret = newSecret();
         const given = { secretHash: hashSecret(secret), updatedAt: now() };
         await tx.update(OAuthClient, { ...within(scope), id }, given);
+        await announceCredentials(tx);
         await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id, resourceLabel: client.name });
         return { client: { ...client, ...given }, secret };
       }),
@@ -152,6 +155,7 @@ export function createClientManagement({
         const { name } = await find(tx, scope, id, { lock: true });
         await tx.insert(RemovedClient, { ...within(scope), id, removedAt: now() });
         await tx.delete(OAuthClient, { ...within(scope), id });
+        await announceCredentials(tx);
         await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };
