@@ -92,13 +92,14 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
 }
 
-const personOf = (id: string) =>
-  `select ${columnsOf('i', read)} from identities i where (i.account_id = $1) is true and i.id = (${id}) for update`;
+const personOf = (id: string, and = '') =>
+  `select ${columnsOf('i', read)} from identities i where (i.account_id = $1) is true and i.id = (${id})${and} for update`;
 const linkedText = personOf(
   'select identity_id from sso_links where connection_id = $2 and subject = $3 and (account_id = $1) is true',
 );
-// Row-level security keeps PostgreSQL from using the index on addresses; the function may.
-const addressedText = personOf('select gatehouse_identity_id($1, $2::citext)');
+// Row-level security keeps PostgreSQL from using the index on addresses; the function may. The address is compared once
+// more with the row that the lock gives, as in `holdIdentityByAddress`: a link to its subject lasts whatever the address.
+const addressedText = personOf('select gatehouse_identity_id($1, $2::citext)', ' and i.email = $2::citext');
 
 /** A person's standing in the place to which a connection leads. */
 interface Standing {

@@ -6,7 +6,7 @@ import { ScimUser } from '../../../../entities/scim-user.js';
 import { currentContext } from '../../../platform/context.js';
 import { inTransaction, within } from '../../../platform/database/db.js';
 import { violates } from '../../../platform/database/postgres-errors.js';
-import { identityByAddress } from '../../addresses/identity-by-address.js';
+import { holdIdentityByAddress } from '../../addresses/identity-by-address.js';
 import { stays } from '../../erasures/staying.js';
 import { recordEvent } from '../../events/record.js';
 import { holdIdentity } from '../../identities/find.js';
@@ -51,7 +51,7 @@ export async function joinByDirectory(
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
-  const known = await identityByAddress(tx, scope, email);
+  const known = await holdIdentityByAddress(tx, scope, email);
   if (known && !(await stays(tx, known)))
     throw taken('The user with this email address is being deleted; try again in a moment');
   if (!isVouchedFor)
