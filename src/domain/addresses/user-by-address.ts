@@ -7,3 +7,13 @@ export async function userByAddress(tx: EntityManager, email: string): Promise<U
   const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
   return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
 }
+
+/** Does the same, and locks the User: until the end of the transaction the address stays theirs. */
+export async function holdUserByAddress(tx: EntityManager, email: string): Promise<User | null> {
+  // The address is compared once more with the row that the lock gives, as in `holdIdentityByAddress`.
+  const [held] = await tx.query<{ id: string }[]>(
+    'select id from users where id = (select gatehouse_user_id($1::citext)) and email = $1::citext for update',
+    [email],
+  );
+  return held ? tx.findOneBy(User, { id: held.id }) : null;
+}

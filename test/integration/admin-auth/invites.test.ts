@@ -178,6 +178,20 @@ test('a password that its owner sets during the acceptance stays', async () => {
   expect(await membersNamed(person.email)).toHaveLength(1);
 });
 
+test('an administrator who moves to another address meanwhile gets no password from the former mailbox', async () => {
+  const person = await newPerson(api);
+  const made = await invite(owner, { email: person.email, role_id: roles.viewer });
+  const accepted = await comingUpon(
+    api.database,
+    (tx) => tx.query("update users set email = 'new-' || email where id = $1", [person.userId]),
+    () => accept(made.token),
+  );
+  expect(outcomeOf(accepted)).toBe('200');
+  expect((await signIn(`new-${person.email}`)).statusCode).toBe(401);
+  expect(await membersNamed(`new-${person.email}`)).toEqual([]);
+  expect((await signIn(person.email)).json().data.user.first_name).toBe('Ivo');
+});
+
 test('an unverified user becomes that of the address’s owner: new name and password, no old session', async () => {
   const passwordHash = await passwordsHash('set by a stranger');
   const person = await newPerson(api, { passwordHash, emailVerifiedAt: null });
