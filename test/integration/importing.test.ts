@@ -1,16 +1,18 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type OutgoingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { totpCode } from '../support/mfa.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
 
-/** The program of `docs/importing.md`, run as a reader copies it from there. */
+/** The programs of `docs/importing.md`, run as a reader copies them from there. */
 
 let api: TestApi;
 let account: TestAccount;
@@ -30,7 +32,9 @@ beforeAll(async () => {
   key = await account.apiKey(['identity.manage', 'identity.view']);
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-import-'));
   const text = await readFile(join(projectRoot, 'docs/importing.md'), 'utf8');
-  await writeFile(join(folder, 'import.mjs'), /```js\n([\s\S]*?)```/.exec(text)?.[1] as string);
+  for (const [, name, program] of text.matchAll(/Save this as `([\w.]+)`[\s\S]*?```js\n([\s\S]*?)```/g)) {
+    await writeFile(join(folder, name as string), program as string);
+  }
   server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -58,6 +62,12 @@ beforeEach(() => {
   fate = () => 'answered';
   requests = 0;
 });
+
+/**
+ * The keys in the export of `test/support/keycloak`: Ana's as Keycloak 26.7.3 showed it when she enrolled, Carl's as it was
+ * given to Keycloak.
+ */
+const shownByKeycloak = { ana: 'OVJUI6LMGFCUI4BWNBTUWTDKKVIUQ23H', carl: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ' };
 
 const pathOf = (name: string) => join(folder, name);
 const lines = async (name: string) => (await readFile(pathOf(name), 'utf8')).split('\n').filter(Boolean);
@@ -131,6 +141,43 @@ test('an import that begins again from the start reports who was in another Envi
   expect(await run('again.ndjson')).toEqual({ created: 1, joined: 1, exists: 0, failed: 0 });
   for (const name of ['again.ndjson.done', 'again.ndjson.run']) await rm(pathOf(name));
   expect(await run('again.ndjson')).toEqual({ created: 0, joined: 0, exists: 2, failed: 0 });
+});
+
+test('people of a Keycloak sign in with the password and the authenticator app that they used there', async () => {
+  const file = join(projectRoot, 'test/support/keycloak/shop-users-0.json');
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  const { stdout } = await promisify(execFile)(process.execPath, ['keycloak.mjs', file], { cwd: folder, env });
+  await writeFile(pathOf('shop.ndjson'), stdout);
+  expect(await run('shop.ndjson')).toEqual({ created: 4, joined: 0, exists: 0, failed: 1 });
+  const failed = (await lines('shop.ndjson.failed')).map((line) => JSON.parse(line));
+  expect(failed).toMatchObject([{ email: 'ben@example.com', error: { code: 'mfa.parameters_not_supported' } }]);
+  expect(failed[0].error.details.map(({ field }: { field: string }) => field)).toEqual([
+    'identities[1].mfa_factors[0].algorithm',
+    'identities[1].mfa_factors[0].digits',
+  ]);
+
+  const client = { name: 'Shop', client_type: 'public', redirect_uris: ['https://shop.example/cb'] };
+  const creating = { url: account.portalPath('/oauth-clients'), headers: await account.as('owner'), payload: client };
+  const { client_id } = (await send(api.app, 201, { method: 'POST', ...creating })).json().data;
+  const post = (path: string, payload: object) =>
+    api.app.inject({ method: 'POST', url: `/v1/identity/auth${path}`, payload });
+  const login = (name: string) =>
+    post('/login', { client_id, email: `${name}@example.com`, password: `the password of ${name}` });
+  for (const [name, key] of Object.entries(shownByKeycloak)) {
+    const { mfa_challenge: challenge } = (await login(name)).json().data;
+    expect(challenge.available_factors).toContain('totp');
+    const code = totpCode(key, api.clock.now);
+    const done = await post('/mfa/challenge/totp', { challenge_token: challenge.challenge_token, code });
+    expect([name, done.statusCode]).toEqual([name, 200]);
+  }
+  expect((await login('dora')).json().data).toMatchObject({ requires_mfa_challenge: false, token_type: 'Bearer' });
+  expect((await login('emil')).statusCode).toBe(401); // disabled there
+  const labels = await rowsOf<{ label: string }>(
+    api,
+    'select label from mfa_factors where account_id = $1 order by label',
+    [account.scope.accountId],
+  );
+  expect(labels.map(({ label }) => label)).toEqual(['My phone', 'Tablet']);
 });
 
 test('an error that no retry can fix ends the import, and is shown', async () => {
