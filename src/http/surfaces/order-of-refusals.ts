@@ -26,20 +26,25 @@ const ofTheRequest: ReadonlySet<ErrorCode> = new Set([
 export const answerErrors =
   (operation: Operation, services: Services) =>
   async (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const refusal = refusalOf(error, request);
-    if (refusal && ofTheRequest.has(refusal.code)) {
-      // Reading a body leaves the request's context.
-      await runInContext(request.context, () => refuseFirst(operation, request, services));
-    }
+    const code = refusalOf(error, request)?.code;
+    const isOfRequest = code !== undefined && ofTheRequest.has(code);
+    // Reading a body leaves the request's context.
+    const first =
+      isOfRequest && (await runInContext(request.context, () => refusalBefore(operation, request, services)));
     // Returned, so that Fastify waits for it: storing it for an `Idempotency-Key` takes a while.
-    return reply.sent ? reply : sendError(error, request, reply);
+    return reply.sent ? reply : sendError(first || error, request, reply);
   };
 
-/** Throws the refusal that comes before what is wrong with the request, if there is one. */
-async function refuseFirst({ exists }: Operation, request: FastifyRequest, services: Services): Promise<void> {
+/** Returns the error that comes before what is wrong with the request; null if there is none. */
+async function refusalBefore({ exists }: Operation, request: FastifyRequest, services: Services): Promise<unknown> {
   const { authorized, refused, params } = request;
-  if (refused) throw await refused.refusal();
-  // The parameters may not be validated yet, which replaces what is no id.
-  if (!authorized || !exists || !request.validateInput(params, 'params')) return;
-  await exists({ services, scope: authorized.scope as EnvironmentScope, caller: authorized.caller, params });
+  try {
+    if (refused) return await refused.refusal();
+    // The parameters may not be validated yet, which replaces what is no id.
+    if (!authorized || !exists || !request.validateInput(params, 'params')) return null;
+    await exists({ services, scope: authorized.scope as EnvironmentScope, caller: authorized.caller, params });
+    return null;
+  } catch (error) {
+    return error;
+  }
 }
