@@ -10,7 +10,7 @@ import { projectRoot } from '../../src/platform/root.js';
 
 test('every error code is one that the service answers with', async () => {
   const folder = join(projectRoot, 'src');
-  const catalogues = ['domain/errors.ts', 'http/errors.ts'];
+  const catalogues = ['domain/errors.ts', 'http/error-statuses.ts'];
   const names = (await readdir(folder, { recursive: true })).filter(
     (name) => name.endsWith('.ts') && !catalogues.includes(name),
   );

@@ -3,7 +3,8 @@ import type { InviteAcceptance, OfferedInvite } from '../../domain/administrator
 import { type DomainError, nullIf } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import { httpStatusOf, refusalOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { refusalOf } from '../errors.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { passwordErrorOf } from '../pages/password-errors.js';
 import type { AdminPages } from './origin.js';

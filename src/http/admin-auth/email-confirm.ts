@@ -6,7 +6,7 @@ import type { HeldEmailChangeLink } from '../../domain/users/email-change.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
-import { httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { errors } from '../surfaces/operation.js';
 import { Body, Message } from '../surfaces/schemas.js';

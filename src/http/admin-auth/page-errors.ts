@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { httpStatusOf, reportedRefusalOf, sendError } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { reportedRefusalOf, sendError } from '../errors.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { tellWhen } from '../surfaces/limit-headers.js';

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import { passwordErrorOf } from '../pages/password-errors.js';
 import { errors } from '../surfaces/operation.js';

@@ -7,7 +7,7 @@ import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { browserOf } from '../browsers/browser-of.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
-import { httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
 import { accountEvents } from '../event-lists/new-account.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
-import { httpStatusOf, refusalOf, reportedRefusalOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { refusalOf, reportedRefusalOf } from '../errors.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { httpStatusOf, reportedRefusalOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { reportedRefusalOf } from '../errors.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 
 /** Statuses that refusals keep; every other refusal is 400 here (spec, "Errors"). */

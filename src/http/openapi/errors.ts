@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js';
-import { ErrorDetailView, ErrorEnvelope, httpStatusOf, shownCode } from '../errors.js';
+import { httpStatusOf, shownCode } from '../error-statuses.js';
+import { ErrorDetailView, ErrorEnvelope } from '../errors.js';
 import { PageRefusal } from '../oauth/documentation/json.js';
 import { Page } from '../oauth/documentation/page.js';
 import {

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js';
-import { httpStatusOf, reportedRefusalOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { reportedRefusalOf } from '../errors.js';
 import { tellWhen } from '../surfaces/limit-headers.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';

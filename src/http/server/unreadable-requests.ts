@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyServerOptions } from 'fastify';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import { envelope, httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { envelope } from '../errors.js';
 import { newRequestId } from './request-ids.js';
 
 /** The codes for some errors of Node's parser; any other is `request.malformed`. */

@@ -5,7 +5,7 @@ import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { currentContext } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
 import { whileSent } from '../server/while-sent.js';
 import { elementRefusals } from './bulk-items.js';
 import { recordDenial } from './denials.js';

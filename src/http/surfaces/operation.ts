@@ -7,7 +7,8 @@ import type { EventAction } from '../../domain/events/catalogue.js';
 import { groupBy } from '../../platform/group-by.js';
 import type { AccountScope, ApplicationScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { ErrorEnvelope, httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { ErrorEnvelope } from '../errors.js';
 
 /** The level to which an operation's resource belongs; decides which slugs its Portal path has. */
 export type Level = 'account' | 'application' | 'environment';

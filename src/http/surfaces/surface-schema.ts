@@ -1,7 +1,8 @@
 import type { RouteShorthandOptions } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ErrorCode } from '../../domain/errors.js';
-import { ErrorEnvelope, httpStatusOf } from '../errors.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { ErrorEnvelope } from '../errors.js';
 import { KeyHeader, keyCodesOf } from './idempotency.js';
 import { codesOf, errors, type Operation } from './operation.js';
 import type { Surface } from './surface.js';

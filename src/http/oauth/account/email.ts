@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError, invalidField } from '../../../domain/errors.js';
 import { isMailAddress } from '../../../domain/logins/address.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
-import { httpStatusOf } from '../../errors.js';
+import { httpStatusOf } from '../../error-statuses.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { typedEmail } from '../typed-email.js';
 import type { AccountOptions } from './options.js';
