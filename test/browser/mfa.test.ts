@@ -189,7 +189,7 @@ test('without scripts, a form that is sent twice explains how to go on, if the b
   });
   await button('Continue').click();
   await heading('This sign-in is over').waitFor();
-  await page.getByText('you are signed in, or you can sign in again').waitFor();
+  await page.getByText('you are either signed in already, or can sign in again').waitFor();
   await page.getByRole('link', { name: 'Continue' }).click();
   await page.getByLabel('Password', { exact: true }).waitFor();
 });

@@ -421,7 +421,7 @@ describe('a form that is sent twice', () => {
     codeIn(first);
     expect([second.statusCode, second.cookies]).toEqual([400, []]);
     expect(second.body).toContain('This sign-in is over');
-    expect(second.body).toContain('you are signed in, or you can sign in again');
+    expect(second.body).toContain('you are either signed in already, or can sign in again');
     expect(second.body).not.toContain('expired');
     expect(await sessionsOf(ana.id)).toHaveLength(1);
   });
