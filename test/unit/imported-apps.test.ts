@@ -95,6 +95,18 @@ test('one secret twice is refused, however it is written: each of its codes woul
   ]);
 });
 
+test('so is one with zeros at its end, which HMAC adds to every key', () => {
+  const { encode } = new ScureBase32Plugin();
+  const key = Buffer.from('12345678901234567890');
+  const longer = Buffer.concat([key, Buffer.alloc(3)]);
+  expect(codeOf(longer, 59)).toBe(codeOf(key, 59));
+  const other = Buffer.concat([key, Buffer.from([0, 1])]);
+  expect(refusalOf(app(), app({ secret: encode(other) }), app({ secret: encode(longer) }))).toEqual([
+    'mfa.already_enrolled',
+    'mfa_factors[2].secret repeated',
+  ]);
+});
+
 test('a factor is named as its owner named it, in what a list can show', () => {
   const labels = imported(
     app({ label: ' My\nphone ' }),

@@ -45,9 +45,11 @@ export function importableApps(
     const place = `${field}[${index}]`;
     assertSupported(app, place);
     const secret = readableSecret(app.secret, `${place}.secret`);
-    // Each factor remembers its own last time step, so a code of two would work twice (RFC 6238 §5.2).
-    if (known.has(secret)) throw refusal('mfa.already_enrolled', `${place}.secret`, 'repeated', 'is there twice');
-    known.add(secret);
+    // Each factor remembers its own last time step, so a code of two would work twice (RFC 6238 §5.2). HMAC fills a key up
+    // with zeros (RFC 2104 §2), so two that differ in these alone have the same codes.
+    const key = secret.replace(/A+$/, '');
+    if (known.has(key)) throw refusal('mfa.already_enrolled', `${place}.secret`, 'repeated', 'is there twice');
+    known.add(key);
     const id = uuidv7();
     const label = factorLabel(app.label) ?? totpLabel;
     return { id, type: 'totp', label, secret: sealing.seal(secret, totpSecretContext(id)) };
