@@ -177,7 +177,9 @@ test('people of a Keycloak sign in with the password and the authenticator app t
     'select label from mfa_factors where account_id = $1 order by label',
     [account.scope.accountId],
   );
-  expect(labels.map(({ label }) => label)).toEqual(['My phone', 'Tablet']);
+  const longest =
+    'Tablet in the office, of which there are two: this is the one with the sticker beside its cameras: 📱';
+  expect(labels.map(({ label }) => label)).toEqual(['My phone', longest]); // cut to 100 characters
 });
 
 test('an error that no retry can fix ends the import, and is shown', async () => {
