@@ -109,7 +109,7 @@ export async function providerOf(auth: AdminAuth, { id: userId, accounts: [first
     by: (amr: string[]) =>
       auth.users.signIn.signInByProvider({
         ...{ userId, accountId, connectionId, ssoSessionId: null, amr, applicationId: null },
-        ...{ authTime: auth.now(), ...browser },
+        ...{ emailChangedAt: null, authTime: auth.now(), ...browser },
       }),
   };
 }

@@ -5,7 +5,7 @@ import { User } from '../../../entities/user.js';
 export async function userByAddress(tx: EntityManager, email: string): Promise<User | null> {
   // Row-level security keeps PostgreSQL from using the index on addresses; the function can use it.
   const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
-  return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
+  return found?.id ? tx.findOneBy(User, { id: found.id, email }) : null; // compared again: it may have changed since
 }
 
 /** Does the same, and locks the User: until the end of the transaction the address stays theirs. */

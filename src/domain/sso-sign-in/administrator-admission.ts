@@ -15,6 +15,11 @@ import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } 
 import { newProfile } from './profile.js';
 import type { PersonRefusal } from './recognition.js';
 
+interface AdmittedAdministrator extends Pick<User, 'emailChangedAt'> {
+  userId: string;
+  linkId: string;
+}
+
 interface Admitting {
   connection: SsoConnection;
   assertion: Assertion;
@@ -26,13 +31,14 @@ interface Admitting {
 /**
  * Lets the administrator of an assertion in (`recognizeAdministrator`), and links them to its subject. In a transaction
  * of the system.
+ * @returns also when the address was changed for which the provider spoke: after another change no session begins
  */
 export async function admitAdministrator(
   tx: EntityManager,
   connection: SsoConnection,
   assertion: Assertion,
   now: Date,
-): Promise<{ userId: string; linkId: string } | { refusal: PersonRefusal }> {
+): Promise<AdmittedAdministrator | { refusal: PersonRefusal }> {
   const recognized = await recognizeAdministrator(tx, connection, assertion);
   if (recognized.refusal !== null) return { refusal: recognized.refusal };
   const { link, user, email } = recognized;
@@ -46,7 +52,7 @@ export async function admitAdministrator(
     const { subject } = assertion;
     await tx.insert(SsoLink, { id: linkId, accountId, connectionId, subject, identityId: null, userId, ...times });
   }
-  return { userId, linkId };
+  return { userId, linkId, emailChangedAt: user?.emailChangedAt ?? null };
 }
 
 /**

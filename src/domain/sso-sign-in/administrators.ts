@@ -11,7 +11,7 @@ import { isSameProvider, type NamedProvider } from '../sso-connections/provider.
 import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser } from '../users/outcomes.js';
-import type { ProviderOutcome, SignIn } from '../users/sign-in.js';
+import type { ProvedByProvider, ProviderOutcome, SignIn } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import { freshAuthentication, isRecentEnough, noDemands, provedAt } from './recency.js';
@@ -31,8 +31,7 @@ export interface AdministratorSsoDeps {
 }
 
 type Refused = { refusal: AdministratorRefusal };
-interface Arrived {
-  userId: string;
+interface Arrived extends Pick<ProvedByProvider, 'userId' | 'emailChangedAt'> {
   ssoSessionId: string;
   assertion: Assertion;
 }
@@ -57,8 +56,8 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
           return { refusal: 'reauthentication_missing' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;
-        const { userId, linkId } = admitted;
-        return { userId, ssoSessionId: await sessions.keep(tx, connection, { assertion, linkId }) };
+        const { userId, emailChangedAt, linkId } = admitted;
+        return { userId, emailChangedAt, ssoSessionId: await sessions.keep(tx, connection, { assertion, linkId }) };
       });
     // Another request may have just created, linked or admitted the same person; a second try finds them.
     const found = await admit().catch((error: unknown) => {
@@ -107,9 +106,10 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
       const found = await admitted(request, provider);
       if ('refusal' in found) return refuse(request, found.refusal);
       const { accountId, connectionId, parameters } = request;
-      const { userId, ssoSessionId, assertion } = found;
+      const { userId, emailChangedAt, ssoSessionId, assertion } = found;
       const signedIn = await signIn.signInByProvider({
         userId,
+        emailChangedAt,
         accountId,
         connectionId,
         ssoSessionId,

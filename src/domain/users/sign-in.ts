@@ -4,7 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import type { AdminPasskeys } from '../admin-mfa/passkeys.js';
-import { provedAsOf } from '../admin-mfa/proved-as-of.js';
+import { type ProvedAsOf, provedAsOf } from '../admin-mfa/proved-as-of.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { addressTyped, inALabels } from '../logins/address.js';
@@ -27,7 +27,7 @@ import { type Binding, type Reachable, reachableOf, unbound } from './reachable.
 import { createSelections, type Selection } from './selections.js';
 import type { UserSessions } from './user-sessions.js';
 
-export interface ProvedByProvider {
+export interface ProvedByProvider extends Pick<ProvedAsOf, 'emailChangedAt'> {
   userId: string;
   accountId: string;
   connectionId: string;
@@ -65,7 +65,8 @@ export interface SignIn {
   signInByPasskey(attempt: { token: string; sent: unknown } & SignInPlace): Promise<EnteredOutcome>;
   /**
    * Continues for a user whom an identity provider has proved, in the provider's Account.
-   * @throws DomainError auth.invalid_credentials if their membership of that Account has ended
+   * @throws DomainError auth.invalid_credentials if their membership of that Account has ended, or they have another
+   *   address since the provider proved them
    */
   signInByProvider(proved: ProvedByProvider & Browser): Promise<ProviderOutcome>;
   /**
@@ -192,10 +193,11 @@ export function createSignIn(deps: SignInDeps): SignIn {
       return outcomes.enter(user, selections.begin(user, { amr, acr: aal2, ...provedHere }), place);
     },
 
-    async signInByProvider({ userId, amr, authTime, asksOwnFactor, applicationId, ...by }) {
+    async signInByProvider({ userId, emailChangedAt, amr, authTime, asksOwnFactor, applicationId, ...by }) {
       const { accountId, connectionId, ssoSessionId, ...browser } = by;
       const provider = { connectionId, accountId, ssoSessionId };
-      const [user, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
+      const [row, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
+      const user = { ...row, emailChangedAt };
       if (reachableThrough(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
       const acr = amr.includes('mfa') ? aal2 : aal1;
       const place = { ...browser, applicationId: applicationId ?? undefined };

@@ -172,7 +172,7 @@ test('a sign-in through the account’s own provider enters it', async () => {
   const member = await newMember(place, { accounts: [1] });
   await require(place);
   const by = { connectionId: place.connection.id, accountId: place.account.id, ssoSessionId: null };
-  const proved = { userId: member.id, amr: ['pwd'], authTime: auth.now(), applicationId: null };
+  const proved = { userId: member.id, emailChangedAt: null, amr: ['pwd'], authTime: auth.now(), applicationId: null };
   const browser = { ipAddress: null, userAgent: null };
   const entered = await auth.users.signIn.signInByProvider({ ...proved, ...by, ...browser });
   expect(entered).toMatchObject({ outcome: 'authenticated', account: { id: place.account.id } });

@@ -155,6 +155,7 @@ describe('an administrator without a password', () => {
   async function byProvider({ user, accountId, connection }: Invited) {
     const signedIn = await auth.users.signIn.signInByProvider({
       userId: user.id,
+      emailChangedAt: user.emailChangedAt,
       accountId,
       connectionId: connection.id,
       ssoSessionId: null,

@@ -26,6 +26,7 @@ async function byProvider({ id: userId, accounts }: Person) {
   const authTime = new Date(Math.floor((at.getTime() - hours(3)) / 1000) * 1000);
   const arrived = await auth.users.signIn.signInByProvider({
     userId,
+    emailChangedAt: null,
     accountId: account.id,
     connectionId: connection.id,
     ssoSessionId: null,

@@ -135,6 +135,34 @@ test('a person returns while the connection is deleted: one comes after the othe
   expect(problems).toEqual([]);
 });
 
+test('a person returns while they move to another address: the provider that speaks for the former one begins no session', async () => {
+  const came: string[] = [];
+  for (let at = 1; at <= 24 && came.at(-1) !== '200'; at++) {
+    const there = await place();
+    const email = `ana@${there.domain}`;
+    const id = await newMember(there, email);
+    const browser = newBrowser();
+    const { path, form } = answerTo(here(await start(browser, email)), idp, api.clock.now, { nameId: email });
+    const answered = await new Browser(api.app).post(path, form, { origin: 'https://idp.acme.example' });
+    const move = () =>
+      system(async (tx) => {
+        await tx.query('select from users where id = $1 for update', [id]);
+        const values = [id, api.clock.now];
+        await tx.query(`update users set email = 'new-' || email, email_changed_at = $2 where id = $1`, values);
+        await tx.query('update user_sessions set revoked_at = $2 where user_id = $1 and revoked_at is null', values);
+      });
+    const [answer] = await interleaved(
+      api.database.ownerUrl,
+      at,
+      () => browser.get(here(answered), { accept: 'application/json' }),
+      move,
+    );
+    came.push(String(answer.statusCode));
+    const open = await rowsOf(api, 'select from user_sessions where user_id = $1 and revoked_at is null', [id]);
+    expect([at, answer.statusCode < 500, open.length]).toEqual([at, true, 0]);
+  }
+});
+
 test.each([
   ['has', 6],
   ['gets', 9],
