@@ -42,9 +42,9 @@ export async function addIdentities(
     fresh.filter(({ id }) => !isMade.has(id)).map(({ email }) => email),
   );
   const ids = fresh.map(({ id, email }) => (isMade.has(id) ? id : (found.get(email) ?? null)));
-  const known = [...new Set(found.values())].filter((id): id is string => id !== null && !isMade.has(id));
-  const gone = await erasedAmong(tx, scope, known);
-  const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, gone));
+  const known = [...found].flatMap(([email, id]) => (id !== null && !isMade.has(id) ? [{ email, id }] : []));
+  const standing = await standingOf(tx, scope, known);
+  const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, standing));
   const joining = [...new Set(ids.filter((_, i) => refusals[i] === null))] as string[];
   const joined = await join(tx, scope, joining, at);
   const back = [...joined].filter((id) => !isMade.has(id));
@@ -70,9 +70,10 @@ export async function addIdentities(
   });
 }
 
-function refusalOf(id: string | null, { externalId }: Identity, gone: ReadonlySet<string>): DomainError | null {
+function refusalOf(id: string | null, { externalId }: Identity, { moved, erased }: Standing): DomainError | null {
   if (id === null) return new DomainError(externalId === null ? 'identity.email_taken' : 'identity.external_id_taken');
-  return gone.has(id) ? beingDeleted() : null;
+  if (erased.has(id)) return beingDeleted();
+  return moved.has(id) ? new DomainError('identity.email_taken') : null; // since a moment ago
 }
 
 /** The Identity with each address; null if nobody has it, and it was the `external_id` that is taken. */
@@ -89,25 +90,39 @@ async function idsByAddress(
   return new Map(rows.map(({ email, id }) => [email, id]));
 }
 
+/** Of the people who were found by their addresses: who has moved to another one since, and who is being erased. */
+interface Standing {
+  moved: ReadonlySet<string>;
+  erased: ReadonlySet<string>;
+}
+
 /**
- * Returns those who are being erased: a new membership of theirs would be deleted as well. The lock waits for requests
- * for an erasure; members of this Environment stay, and need no lock.
+ * Locks people who are no members yet, so that the address stays theirs (as `holdIdentityByAddress` does), and nobody
+ * requests their erasure, by which a new membership would be deleted as well. Members of this Environment stay, and need
+ * no lock.
  */
-async function erasedAmong(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
-  const members = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId: In([...ids]) });
-  const isMember = new Set(members.map(({ identityId }) => identityId));
-  const others = ids.filter((id) => !isMember.has(id));
-  const there = await tx.query<{ id: string }[]>(
-    `select id from identities where account_id = $1 and id = any($2) order by id for share`,
-    [scope.accountId, others],
+async function standingOf(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  known: readonly { email: string; id: string }[],
+): Promise<Standing> {
+  if (known.length === 0) return { moved: new Set(), erased: new Set() };
+  const identityId = In(known.map(({ id }) => id));
+  const members = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId });
+  const isMember = new Set(members.map((member) => member.identityId));
+  const others = known.filter(({ id }) => !isMember.has(id));
+  const ids = others.map(({ id }) => id);
+  const held = await tx.query<{ id: string }[]>(
+    `select id from identities
+     where account_id = $1 and id = any($2::uuid[]) and email = ($3::citext[])[array_position($2::uuid[], id)] order by id for share`,
+    [scope.accountId, ids, others.map(({ email }) => email)],
   );
   const erased = await tx.query<{ id: string }[]>(
     `select identity_id as id from erasures where account_id = $1 and identity_id = any($2) and status = 'running'`,
-    [scope.accountId, others],
+    [scope.accountId, ids],
   );
-  const isThere = new Set(there.map(({ id }) => id));
-  return new Set([...others.filter((id) => !isThere.has(id)), ...erased.map(({ id }) => id)]);
+  const isHeld = new Set(held.map(({ id }) => id));
+  return { moved: new Set(ids.filter((id) => !isHeld.has(id))), erased: new Set(erased.map(({ id }) => id)) };
 }
 
 /** @returns those who were no members before */

@@ -4,7 +4,7 @@ import { actAs } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { identityIdByAddress } from '../addresses/identity-by-address.js';
+import { holdIdentityByAddress } from '../addresses/identity-by-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { type ProvedAddress, settleProvedAddress } from '../passwords/new-password.js';
@@ -59,15 +59,15 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     return db.transaction({ accountId: scope.accountId }, async (tx) => {
       const at = now();
       await countSignUp(tx, scope, { cap, now: at });
-      const id = await identityIdByAddress(tx, scope, email);
-      if (id === null) {
+      const known = await holdIdentityByAddress(tx, scope, email);
+      if (known === null) {
         const names = { firstName: null, lastName: null };
         return createIdentity(tx, scope, { email, passwordHash: null, verified: true, ...names, now: at });
       }
-      await assertStays(tx, { accountId: scope.accountId, id });
-      await confirmAddress(tx, scope, id, email);
-      await addMembership(tx, scope, id, { now: at, joined: true });
-      return id;
+      await assertStays(tx, known);
+      await confirmAddress(tx, scope, known.id, email);
+      await addMembership(tx, scope, known.id, { now: at, joined: true });
+      return known.id;
     });
   }
 

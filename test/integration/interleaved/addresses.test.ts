@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { createEmailOtpAdmission } from '../../../src/domain/logins/email-otp-admission.js';
 import { insertIdentity } from '../../../src/domain/sign-ups/sign-up.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { newInterleavedSso } from '../../support/interleaved/sso.js';
@@ -75,6 +76,53 @@ test.each(Object.keys(ways))('whom %s adds by an address has it, at whatever sta
       () => move(id),
     );
     expect([at, added ?? email]).toEqual([at, email]);
+  }
+});
+
+/** Adds whoever has an address, as a member of the Account's development Environment. */
+const adding: Record<string, () => Promise<(email: string) => Promise<unknown>>> = {
+  'an import': async () => {
+    const key = callsWith(api, await account.apiKey());
+    return (email) => key('POST', '/identities/bulk', { identities: [{ email }] });
+  },
+  'an emailed code': async () => {
+    const { admit } = createEmailOtpAdmission({ db: api.database.db, now: () => api.clock.now });
+    return (email) => admit(account.scope, { id: randomUUID(), identityId: null, email }, null, 1_000);
+  },
+};
+/** Whoever has locked the person is not waited for: their address stays. */
+const moveUnlessHeld = (id: string) =>
+  rowsOf(
+    api,
+    `update identities set email = 'moved-' || email where id = (select id from identities where id = $1 for update skip locked)`,
+    [id],
+  );
+
+test.each(Object.keys(adding))('%s makes nobody a member who has moved before they are locked', async (way) => {
+  const add = await adding[way]!();
+  const address = () => `ana-${randomUUID()}@example.com`;
+  await add(address()); // from here on the api key is cached
+  const joined = (id: string) =>
+    rowsOf<{ email: string }>(
+      api,
+      'select i.email from environment_memberships m join identities i on i.id = m.identity_id where i.id = $1',
+      [id],
+    );
+  const alone = address();
+  const first = await newPerson(alone);
+  const { statements } = await counted(() => add(alone));
+  expect(await joined(first)).toEqual([{ email: alone }]);
+  for (let at = 1; at <= statements; at++) {
+    const email = address();
+    const id = await newPerson(email);
+    await interleaved(
+      api.database.ownerUrl,
+      at,
+      () => add(email),
+      () => moveUnlessHeld(id),
+    );
+    const [member] = await joined(id);
+    expect([at, member?.email ?? email]).toEqual([at, email]);
   }
 });
 
