@@ -55,6 +55,22 @@ test('a code whose redemption has begun when the session ends gets nothing, as i
   expect(outcomeOf(await answer)).toBe('invalid_grant');
 });
 
+/** Locks Ana as a new password, another address and a deactivation do, before they end the sessions. */
+const holdAna = (tx: Transaction) => tx.query('select from identities where id = $1 for update', [ana.id]);
+
+test('a code whose person is locked before the session ends waits, and keeps the end from nothing', async () => {
+  const shown = await code();
+  const { answer } = await world.db.transaction('system', async (tx) => {
+    await holdAna(tx);
+    const answer = Promise.resolve(redeem(world.app, client, shown));
+    answer.catch(() => undefined);
+    await untilWaiting(world.database.ownerUrl, 1);
+    await end(tx);
+    return { answer };
+  });
+  expect(outcomeOf(await answer)).toBe('invalid_grant');
+});
+
 test('of two codes that are redeemed at once, the one whose session is ending waits, and gets nothing', async () => {
   const both = [await code(), await code((await environment.newIdentity()).email)];
   const answers = await comingUpon(world.database, end, () =>

@@ -53,10 +53,11 @@ const codeColumns = `code_hash, account_id, environment_id, oauth_client_id, ses
  * found by its key: `is true` keeps the planner from the client's index (docs/decisions/0025).
  *
  * The session is locked, too: its end comes first, and is seen here, or it finds the grant, which it ends and whose client
- * it tells (docs/decisions/0110). The foreign key of the grant would lock the row anyway. Whatever ends many sessions locks
- * them in an order of its own, so several codes wait for no session that somebody else has locked, and are left.
+ * it tells (docs/decisions/0110). Its person is locked before it, as by whatever ends a person's sessions: the foreign keys
+ * of the grant would lock both rows anyway, and that of the person last. Whatever ends many sessions locks them in an order
+ * of its own, so several codes wait for no person or session that somebody else has locked, and are left.
  */
-const redeeming = (whileLocked: 'wait' | 'skip locked') => `
+const redeeming = (ifLocked: '' | 'skip locked') => `
 with asked as materialized (
   select * from unnest($1::bytea[], $2::uuid[], $4::text[], $5::text[], $6::uuid[], $7::integer[], $8::bytea[], $9::integer[])
     with ordinality as asked (shown_hash, client_id, shown_uri, shown_challenge, new_grant_id, longest_seconds, refresh_hash,
@@ -71,8 +72,10 @@ presented as materialized (
 live as (
   select presented.*, s.identity_id, least(standing.ends_at, s.not_on_or_after) as ends_at
   from presented
-    cross join lateral (select identity_id, revoked_at, not_on_or_after from sessions where id = session_id offset 0
-      for share${whileLocked === 'wait' ? '' : ` ${whileLocked}`}) s
+    cross join lateral (select identity_id as whose_id from sessions where id = session_id offset 0) whose
+    cross join lateral (select id as held_id from identities where id = whose_id offset 0 for key share ${ifLocked}) person
+    cross join lateral (select identity_id, revoked_at, not_on_or_after from sessions
+      where id = session_id and (identity_id = held_id) is true offset 0 for share ${ifLocked}) s
     cross join lateral (select is_active from environment_memberships m
       where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
     cross join ${standingInOrganizations(ofCode)} standing
@@ -100,12 +103,12 @@ select presented.position, presented.grant_id as "spentFor", live.code_hash is n
 from presented left join live on live.position = presented.position
   left join lateral (select * from identities where id = live.identity_id offset 0) i on true`;
 
-const redeemOne = { name: 'redeem_authorization_code', text: redeeming('wait') };
+const redeemOne = { name: 'redeem_authorization_code', text: redeeming('') };
 const redeemMany = { name: 'redeem_authorization_codes', text: redeeming('skip locked') };
 
 /** Redeems codes; those that come at the same time in one statement. */
 export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
-  /** Null for a code that was left because somebody else has locked its session; one alone is never left. */
+  /** Null for a code that was left because somebody else has locked its session or person; one alone is never left. */
   async function redeemEach(shown: readonly PresentedCode[]): Promise<(Outcome | null)[]> {
     const rows = await db.statement<Row>(shown.length === 1 ? redeemOne : redeemMany, [
       shown.map(({ code }) => hashSecret(code)),
