@@ -6,6 +6,8 @@ import type { Client } from '../oidc/clients/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
 import { authTimeIn, type Granted, subjectColumns } from '../oidc/tokens/claims.js';
 import { endedByPolicy } from '../organizations/belonging.js';
+import { asProved } from '../sessions/as-proved.js';
+import type { Proof } from '../sessions/first-factor.js';
 
 export interface IssuedGrant {
   granted: Granted;
@@ -16,27 +18,34 @@ const endStatement = {
   name: 'end_session_without_grant',
   text: 'update sessions set revoked_at = coalesce(revoked_at, $2) where id = $1',
 };
+
+const unchanged = asProved({
+  isTimeKnown: '$10',
+  passwordChangedAt: '$11',
+  provedAt: 's.authenticated_at',
+  amr: 's.amr',
+  email: '$12',
+});
 /**
  * Like the redemption of a code (`domain/oidc/tokens/redemption.ts`), for a session that was started a moment ago: its end
  * waits for the grant, or is seen here. A new password locks the Identity and ends the sessions of the old one: either it
- * finds this session, or it is found here.
+ * finds this session, or it is found here. So the person is locked before the session here, too.
  */
 const grantStatement = {
   name: 'grant_without_code',
   text: `
 with proved as materialized (
-  select id as identity_id, password_changed_at from identities
+  select id as identity_id, password_changed_at, email from identities
   where id = (select identity_id from sessions where id = $1) for share
 ),
 live as (
   select s.*,
     least(${endedByPolicy('$6::timestamptz', 's.authenticated_at', 's.environment_id', 's.identity_id')}, s.not_on_or_after) as ends_at
-  from (select * from sessions where id = $1 offset 0 for share) s
+  from proved p
+    cross join lateral (select * from sessions where id = $1 and (identity_id = p.identity_id) is true offset 0 for share) s
     cross join lateral (select is_active from environment_memberships
       where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m
-    join proved p using (identity_id)
-  where m.is_active and s.revoked_at is null and s.environment_id = $9
-    and (p.password_changed_at is null or p.password_changed_at <= s.authenticated_at or not 'pwd' = any (s.amr))
+  where m.is_active and s.revoked_at is null and s.environment_id = $9 and ${unchanged}
 ),
 granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, amr, acr,
@@ -57,10 +66,16 @@ from live cross join lateral (select * from identities where id = live.identity_
 export function createApiGrants({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   return {
     /**
-     * Null if the person was deactivated, or their password changed, during the sign-in; then the session is ended,
-     * too.
+     * Null if the person was deactivated, or their password or address changed, during the sign-in; then the session is
+     * ended, too.
+     * @param proof what the sign-in has proved
      */
-    async issue(client: Client, sessionId: string, scope: ScopeName[]): Promise<IssuedGrant | null> {
+    async issue(
+      client: Client,
+      sessionId: string,
+      scope: ScopeName[],
+      { passwordChangedAt, email = null }: Pick<Proof, 'passwordChangedAt' | 'email'> = {},
+    ): Promise<IssuedGrant | null> {
       const at = now();
       const grantId = uuidv7();
       const refreshToken = newSecret();
@@ -75,6 +90,9 @@ export function createApiGrants({ db, now }: { db: Pick<Db, 'statement'>; now: C
         hashSecret(refreshToken),
         after(at, seconds(refreshTokenTtlSeconds)),
         client.environmentId,
+        passwordChangedAt !== undefined,
+        passwordChangedAt ?? null,
+        email,
       ]);
       if (!row) await db.statement(endStatement, [sessionId, at]);
       return row ? { granted: { ...row, grantId, scope, organizationId: null }, refreshToken } : null;

@@ -85,7 +85,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
       ipAddress,
       userAgent,
     });
-    const issued = await grants.issue(client, session.id, scope);
+    const issued = await grants.issue(client, session.id, scope, proof);
     if (!issued) throw new DomainError('auth.invalid_credentials');
     const { identityId: id, email, firstName, lastName } = issued.granted;
     return {
