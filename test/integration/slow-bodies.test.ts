@@ -40,16 +40,17 @@ interface Sent {
   url: string;
   headers: Record<string, string>;
   payload?: object;
+  /** A body that is not JSON, in its place. */
+  text?: string;
 }
 
 /** Sends the first byte, long enough for its caller to be authenticated, then does something, then sends the rest. */
 async function slowly(
-  { method, url, headers, payload = {} }: Sent,
+  { method, url, headers, payload = {}, text = JSON.stringify(payload) }: Sent,
   meanwhile: () => Promise<unknown>,
 ): Promise<string> {
   const { port } = strict.app.server.address() as AddressInfo;
-  const body = JSON.stringify(payload);
-  const described = { 'content-type': 'application/json', 'content-length': body.length, ...headers };
+  const described = { 'content-type': 'application/json', 'content-length': text.length, ...headers };
   const sent = request({ host: '127.0.0.1', port, path: url, method, headers: described });
   const answer = new Promise<string>((resolve, reject) => {
     sent.on('error', reject);
@@ -58,11 +59,11 @@ async function slowly(
       resolve([response.statusCode, said.error?.code].filter(Boolean).join(' '));
     });
   });
-  sent.write(body.slice(0, 1));
+  sent.write(text.slice(0, 1));
   await sleep(500);
   await meanwhile();
   await sleep(1100);
-  sent.end(body.slice(1));
+  sent.end(text.slice(1));
   return answer;
 }
 
@@ -87,6 +88,18 @@ describe('an API key', () => {
     const { id, secret } = await keyNamed({ access_mode: 'full' });
     const off = () => byKey('PATCH', `/api-keys/${id}`, { is_active: false });
     expect(await slowly({ method: 'POST', url, headers: { 'x-api-key': secret }, payload }, off)).toBe('401');
+  });
+
+  test('that is disabled meanwhile does not learn what exists from a body that cannot be read', async () => {
+    const { id: role } = (await byKey('POST', '/roles', aRole, 201)).json().data;
+    for (const one of [role, '01890000-0000-7000-8000-000000000000']) {
+      const { id, secret } = await keyNamed({ access_mode: 'full' });
+      const off = () => byKey('PATCH', `/api-keys/${id}`, { is_active: false });
+      const headers = { 'x-api-key': secret };
+      expect(await slowly({ method: 'PATCH', url: `/api/v1/roles/${one}`, headers, text: '{"name":' }, off)).toBe(
+        '401',
+      );
+    }
   });
 });
 
