@@ -25,10 +25,19 @@ const logMethod: LogHook = function ([details, ...words], method) {
 /** Returns an error without its data: PostgreSQL's hold the statement's values, and many messages quote their input. */
 export const faultForLog = (error: unknown) => ({
   fault: faultOf(error),
-  // The message of a bug in our code names properties, not people.
-  ...((error instanceof TypeError || error instanceof ReferenceError) && { message: error.message }),
+  ...(namesCode(error) && { message: error.message }),
   stack: framesOf(error),
 });
+
+/**
+ * Returns whether an error's message names parts of our code and nothing else. That of another such bug can quote what
+ * was sent: `Cannot use 'in' operator to search for 'id' in ana@example.com`.
+ */
+const namesCode = (error: unknown): error is TypeError | ReferenceError =>
+  (error instanceof TypeError || error instanceof ReferenceError) &&
+  [unread, uncalled].some((message) => message.test(error.message));
+const unread = /^Cannot (read|set) properties of (undefined|null) \((reading|setting) '[a-zA-Z_$]{1,40}'\)$/;
+const uncalled = /^[\w$ .()[\]]{1,100} is not (a function|a constructor|defined|iterable)$/;
 
 const stdout = 1;
 void process.stdout; // makes Node's writes to a full pipe fail with EAGAIN instead of blocking the whole process
