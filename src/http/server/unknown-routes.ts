@@ -16,9 +16,8 @@ declare module 'fastify' {
 /**
  * Answers 404 for an unknown path, and 405 with `Allow` for a known path without this method (RFC 9110 §15.5.6),
  * whatever the body is. The surface to which the path would belong decides the answer's form; a browser gets a page
- * below paths that people open by hand. A path with an empty parameter is also unknown, such as `/identities/`: the
- * router would match it to `/identities/:id`. To that it also matches `DELETE /identities/summary`, a known path without
- * this method.
+ * below paths that people open by hand. The router itself would match two kinds of such paths to `/identities/:id`:
+ * `/identities/`, whose parameter is empty, and `DELETE /identities/summary`, a known path without this method.
  */
 export function answerUnknownRoutes(app: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();
@@ -42,13 +41,13 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   app.decorate('refusalOfUnknown', refusal);
   // Before the caller is authenticated: there is nothing for which they could need a right.
   app.addHook('onRequest', (request, reply, done) => {
-    const { params, routeOptions } = request;
+    const { params } = request;
     if (leavesOneEmpty(params)) return done(new DomainError('route.not_found'));
     const { id } = params as { id?: string };
-    // No id is the name of a path, so nothing else has to be looked up.
+    // A UUID is never part of a declared path, so nearly every request needs no look-up.
     if (id === undefined || isUuid(id)) return done();
     const found = paths.find('GET', pathOf(request))?.store as KnownPath | undefined;
-    done(!found || found.url === routeOptions.url ? undefined : refusal(request, reply));
+    done(!found || found.url === request.routeOptions.url ? undefined : refusal(request, reply));
   });
   // After the caller was authenticated, and before the body is read: it may have any type and length.
   app.addHook('preParsing', async (request, reply) => {
