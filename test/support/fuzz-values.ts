@@ -3,7 +3,7 @@
 /** Part of every secret, address and query that the fuzzer sends: no log line may contain it. */
 export const marker = 'leakmarker';
 
-/** Times that are no times, or at the edge of what can be stored. */
+/** Texts that are not times, or times at the edge of what can be stored. */
 export const oddTimes = [
   '2016-12-31T23:59:60Z',
   '0000-01-01T00:00:00Z',
@@ -78,7 +78,7 @@ export const longTexts = ['x'.repeat(70_000), 'é'.repeat(300), 'x'.repeat(201),
 
 const nested = (depth: number, open: string, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`;
 
-/** Bodies that are no JSON, or more than they seem. */
+/** Bodies that are not JSON, or that parse into something unexpected. */
 export const oddJsonTexts = [
   '{',
   '',

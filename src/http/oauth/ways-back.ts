@@ -18,7 +18,7 @@ export function waysBack(baseUrl: string) {
     /** Returns to the client with `access_denied`. */
     deny: (visit: Visit): FastifyReply => refuse(visit, 'access_denied', denialOf(visit)),
 
-    /** Returns to the client with a code; without one, to a page of the own account, with `more` in its address. */
+    /** Returns to the client with a code; without one, to a page of the account, with `more` in its address. */
     leave(visit: Visit, code: string | null, more: Record<string, string> = {}): FastifyReply {
       const { request, reply, asked } = visit;
       if (code === null) return redirect(request, reply, asked.redirectUri, more);
