@@ -123,7 +123,7 @@ test('signing up with an address that has an account is answered alike, and the 
   await startAtShop();
   await signUp(site.data.ana.email);
   await page.getByText('Check your email: we have sent you a link.').waitFor();
-  const mail = await waitForMail(site.service.inboxUrl, site.data.ana.email, /^You already have an account for /);
+  const mail = await waitForMail(site.service.inboxUrl, site.data.ana.email, /^You already have an account with /);
   await page.goto(linkIn(mail));
   await heading(/^Sign in to /).waitFor();
   const forgot = /https?:\/\/\S+\/oauth\/password\/forgot\S+/.exec(mail.text)?.[0] as string;
