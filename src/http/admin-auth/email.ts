@@ -34,7 +34,7 @@ export const email: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, op
           'Emails a link to the new address, valid for 24 hours; the address changes when it is confirmed. The response is ' +
           'the same for every address, also for one that somebody else signs in with, and sets a cookie with which this ' +
           'browser confirms with one click. A newer request replaces an older one; the end of this session and a new ' +
-          'password withdraw it. The present address is notified. Requires a sign-in within the last ten minutes, with a ' +
+          'password withdraw it. The current address is notified. Requires a sign-in within the last ten minutes, with a ' +
           "second factor if there is one. A session through an account's identity provider that is not accepted by another " +
           'account of the user is refused with `account.other_sign_in_required`.',
         body: Body({ email: Email }),
@@ -95,7 +95,7 @@ export const pendingEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       schema: {
         ...common,
         operationId: 'withdrawEmailChange',
-        summary: 'Keep the present email address',
+        summary: 'Keep the current email address',
         description: 'The link to the new address stops working. It is not an error if none is waiting.',
         response: { 204: Type.Null(), ...errors(...refusals) },
       },

@@ -34,7 +34,7 @@ export const email: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
         description:
           'Emails a code to the new address, valid for ten minutes in this session; the address changes when the code is ' +
           'sent to `email/confirm`. The response is the same for every address, also for one that somebody else has, and ' +
-          'the present address is notified. A newer request replaces an older one; the end of this session and a new ' +
+          'the current address is notified. A newer request replaces an older one; the end of this session and a new ' +
           'password withdraw it. Requires a sign-in within the last ten minutes, with a second factor if the person has ' +
           'one; a sign-in with a passkey alone that a new password has made a second factor is 403 ' +
           '`mfa.second_factor_only`. 404 unless this environment and every production environment that the person is ' +

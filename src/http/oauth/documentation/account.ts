@@ -147,7 +147,7 @@ export const accountDocumentation: Documentation = {
       200: Page('Asks for the code', EmailCode),
       400: Page('The form again, because the address or the code is not valid'),
       404: Page('The environment does not allow it'),
-      409: Page('It is the present address, or somebody else has it by now; or as for the other changes'),
+      409: Page('It is the current address, or somebody else has it by now; or as for the other changes'),
       429: Page('Too many requests, or too many wrong codes'),
     }),
   ),
