@@ -8,7 +8,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { userByAddress } from '../addresses/user-by-address.js';
+import { holdUserByAddress } from '../addresses/user-by-address.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { defaultLocaleOf } from '../emails/locale.js';
@@ -37,8 +37,8 @@ export const createOwnerByOperator =
         await lockAdministration(tx, scope);
         const account = await tx.findOneByOrFail(Account, { id: found.id });
         if (account.closedAt) return 'no_account'; // meanwhile
-        const user = await userByAddress(tx, email);
-        if (!user?.emailVerifiedAt || !(await stillThere(tx, user.id))) return 'no_user';
+        const user = await holdUserByAddress(tx, email);
+        if (!user?.emailVerifiedAt) return 'no_user';
         if (!(await giveOwnerRole(tx, scope, user.id, now()))) return 'is_owner';
         const eventId = await recordEvent(tx, 'account.owner_appointed', {
           ...scope,
@@ -52,12 +52,6 @@ export const createOwnerByOperator =
         return 'made';
       }),
     );
-
-/** Locks the user, so that they are not deleted meanwhile. */
-async function stillThere(tx: EntityManager, userId: string): Promise<boolean> {
-  const rows = await tx.query<unknown[]>('select from users where id = $1 for update', [userId]);
-  return rows.length > 0;
-}
 
 /** Gives the Owner role without limits to a member, or to somebody who becomes one. @returns false if they hold it */
 async function giveOwnerRole(tx: EntityManager, scope: AccountScope, userId: string, now: Date): Promise<boolean> {

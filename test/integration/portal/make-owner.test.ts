@@ -5,6 +5,7 @@ import { outcomeOf } from '../../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type Call, callsOf } from '../../support/calls.js';
 import { databaseTime, eventsSince, rowsOf } from '../../support/rows.js';
+import { comingUpon } from '../../support/uncommitted.js';
 
 /** An Account whose Owners can do nothing any more gets another one from the operators of the service. */
 
@@ -99,6 +100,17 @@ test('a member keeps their other roles, and an Owner role with limits becomes on
 test('whoever is an Owner already stays one, and nobody is told', async () => {
   const second = await newMember(api, account, 'owner');
   expect(await makeOwner(account.accountSlug, second.email)).toBe('is_owner');
+  expect(await appointed(account)).toEqual([]);
+});
+
+test('whoever is getting another address at this moment does not become an Owner by the one that was named', async () => {
+  const person = await newPerson(api);
+  const outcome = await comingUpon(
+    api.database,
+    (tx) => tx.query(`update users set email = 'moved-' || email where id = $1`, [person.userId]),
+    () => makeOwner(account.accountSlug, person.email),
+  );
+  expect(outcome).toBe('no_user');
   expect(await appointed(account)).toEqual([]);
 });
 
