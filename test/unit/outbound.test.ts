@@ -170,6 +170,26 @@ test('the name servers of the operating system are read again: the network may h
   expect(await resolveName('moved.example.com')).toEqual([{ address: '127.0.0.2', family: 4 }]);
 });
 
+test('a name server of the settings that does not answer is not the first one that is asked for the next name', async () => {
+  const [away, present] = [await startDnsServer(), await startDnsServer()];
+  closing.push(away.stop, present.stop);
+  let asked = 0;
+  const silent = () => {
+    asked++;
+    return { silent: true } as const;
+  };
+  away.set('kept.example.com', silent);
+  present.set('kept.example.com', { absent: 'nodata' });
+  present.set('kept.example.com', { a: ['127.0.0.1'] }, 'A');
+  const servers = parseServers(`${away.address},${present.address}`);
+  const resolveName = createResolveName({ servers, answerWithinMs: 100, renewAfterMs: 0 });
+  expect(await resolveName('kept.example.com')).toEqual([{ address: '127.0.0.1', family: 4 }]);
+  expect(asked).toBeGreaterThan(0);
+  const before = asked;
+  expect(await resolveName('kept.example.com')).toEqual([{ address: '127.0.0.1', family: 4 }]);
+  expect(asked).toBe(before);
+});
+
 describe('a name that is an alias of nothing', () => {
   const url = 'https://dangling.example.com/';
   const unresolved = { reason: 'name' };

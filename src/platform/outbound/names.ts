@@ -50,7 +50,7 @@ const otherKindWithinMs = 500;
  * search domains do not apply, except that `localhost` is loopback (RFC 6761 §6.3).
  *
  * A resolver reads the operating system's servers only when it is created, and they change with the network. It is kept
- * for a while all the same, since it remembers which of several servers does not answer.
+ * for a while all the same, and for good if its servers are settings, since it remembers which of several does not answer.
  */
 export function createResolveName({
   servers = [],
@@ -73,7 +73,7 @@ export function createResolveName({
     const keep = (family: 4 | 6) => (addresses: string[]) => {
       found.push(...addresses.map((address) => ({ address, family })));
     };
-    if (performance.now() - current.openedAt >= renewAfterMs) current = open();
+    if (servers.length === 0 && performance.now() - current.openedAt >= renewAfterMs) current = open();
     const { resolver } = current;
     const questions = [resolver.resolve4(hostname).then(keep(4)), resolver.resolve6(hostname).then(keep(6))];
     const both = Promise.allSettled(questions);
