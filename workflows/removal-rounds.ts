@@ -17,7 +17,8 @@ export interface Removal {
 }
 
 /**
- * Repeats the rounds of a removal until its row has ended, and shows how it did.
+ * Repeats the rounds of a removal until its row has ended, and shows how it did. Running workflows of both kinds are in
+ * here: a change of the order of its steps goes behind `patched`.
  * @throws CancelledFailure if an operator has cancelled the workflow before everything was removed
  */
 export async function removeUntilEnded(
