@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DomainError } from '../domain/errors.js';
 import { minutes } from '../platform/clock.js';
+import { answeredWithin } from '../platform/database/answered-within.js';
 import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import { isProcessName } from '../platform/process-kinds.js';
@@ -37,14 +38,6 @@ const awayS = 5;
 /** Returns the seconds until a message is tried again whose own start has failed. */
 const pauseAfter = (attempts: number) => Math.min(2 ** Math.min(attempts, 10), 300);
 
-/**
- * Bounds all statements: on a connection whose other end is gone, a relay would wait as long as a batch of a worker may
- * take, and nothing would be started meanwhile.
- */
-const within = (db: Pick<Db, 'statement'>, withinMs: number): Pick<Db, 'statement'> => ({
-  statement: (one, values) => db.statement({ ...one, withinMs }, values),
-});
-
 /** Runs a start in the trace of the change that asked for it, if there is one. */
 function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => Promise<T>): Promise<T> {
   const tracing = activeTracing();
@@ -62,7 +55,7 @@ export async function runLane(
   { db: anyDb, processes, log, batchSize = 20, answerWithinMs = minutes(1) }: LaneDeps,
   isOver: (idle: boolean) => boolean | Promise<boolean>,
 ): Promise<void> {
-  const db = within(anyDb, answerWithinMs);
+  const db = answeredWithin(anyDb, answerWithinMs);
   const claims = createClaims(db, lane, batchSize);
   let isAway = false;
   let takenAt = -thereMs;

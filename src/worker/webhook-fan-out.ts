@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import { fanOutWebhooks, webhooksChannel } from '../domain/webhooks/fan-out.js';
+import { minutes } from '../platform/clock.js';
+import { answeredWithin } from '../platform/database/answered-within.js';
 import type { Db } from '../platform/database/db.js';
 import { listenToChannel } from '../platform/database/listen.js';
 import { faultOf } from '../platform/faults.js';
@@ -16,6 +18,8 @@ export interface WebhookFanOutDeps {
   batchSize?: number;
   /** Milliseconds between two looks at the whole queue. */
   wholeEveryMs?: number;
+  /** How long PostgreSQL may take for a batch, in milliseconds. */
+  answerWithinMs?: number;
 }
 
 /** Pauses after events were found, in milliseconds: events that are committed in the meantime notify nobody. */
@@ -30,7 +34,8 @@ const placesOfLateCommits = 10_000;
 
 /** Creates the deliveries of events to the subscriptions that want them, until it is stopped. Any number may run. */
 export function startWebhookFanOut(deps: WebhookFanOutDeps) {
-  const { db, databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
+  const { databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
+  const db = answeredWithin(deps.db, deps.answerWithinMs ?? minutes(1));
   const wakeUp = createWakeUp();
   const listener = listenToChannel({ url: databaseUrl, channel: webhooksChannel, onWake: wakeUp.wake, log });
   let stopped = false;

@@ -7,7 +7,8 @@ import { statesOf } from '../../src/platform/readiness.js';
 import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
 import { workerBounds } from '../../src/worker/database-bounds.js';
 import { createMetrics } from '../../src/worker/metrics.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { type SilentProxy, startSilentProxy } from '../support/silent-proxy.js';
 import { until } from '../support/until.js';
 
@@ -78,4 +79,24 @@ test('the relay starts what waits, on another connection', async () => {
   proxy.speak();
   await until('the next one is started', () => started.length === 2, { timeoutMs: 120_000 });
   await relay.stop();
+});
+
+test('events are passed on to their subscriptions, on another connection', async () => {
+  // Of an event that nobody subscribes to, nothing is left but the empty queue.
+  const queue = () =>
+    rowsAsOwner(
+      database.ownerUrl,
+      'insert into webhook_queue (event_id, event_created_at) values (gen_random_uuid(), now())',
+    );
+  const isEmpty = async () => (await rowsAsOwner(database.ownerUrl, 'select from webhook_queue')).length === 0;
+  const log = { info: () => {}, warn: () => {} };
+  const fanOut = startWebhookFanOut({ db, databaseUrl: database.url, log, pollMs: 200, answerWithinMs: 2_000 });
+  await queue();
+  await until('it works', isEmpty);
+  proxy.fallSilent();
+  await queue();
+  await new Promise((resolve) => setTimeout(resolve, 1_000)); // it has looked, and waits for an answer
+  proxy.speak();
+  await until('the next one is passed on', isEmpty, { timeoutMs: 120_000 });
+  await fanOut.stop();
 });
