@@ -100,3 +100,15 @@ test('events are passed on to their subscriptions, on another connection', async
   await until('the next one is passed on', isEmpty, { timeoutMs: 120_000 });
   await fanOut.stop();
 });
+
+test('a statement without an answer occupies no other connection of the worker', async () => {
+  const { statements } = db.pools();
+  const pause = { name: 'pause', text: 'select pg_sleep(0.5)::text' };
+  await Promise.all([1, 2, 3].map(() => db.statement(pause, []))); // three connections, all idle afterwards
+  expect(statements?.idleCount).toBe(3);
+  proxy.fallSilent();
+  await expect(db.statement({ ...pause, withinMs: 500 }, [])).rejects.toThrow('Query read timeout');
+  const occupied = () => (statements?.totalCount ?? 0) - (statements?.idleCount ?? 0);
+  await until('it is looked after on another one', () => occupied() === 1);
+  await until('that one is free as well', () => occupied() === 0, { timeoutMs: 60_000 });
+});

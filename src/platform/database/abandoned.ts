@@ -1,5 +1,12 @@
 import type pg from 'pg';
+import { seconds } from '../clock.js';
 import { isUnanswered } from '../outages.js';
+
+/**
+ * As short as for a probe: on a connection whose other end is gone as well, it would occupy that one until the time of a
+ * batch is up.
+ */
+const withinMs = seconds(4);
 
 /**
  * Ends the server-side session of a discarded connection that is stuck waiting for a synchronous standby. PostgreSQL
@@ -11,9 +18,10 @@ import { isUnanswered } from '../outages.js';
 export async function endAbandoned(pool: pg.Pool, client: pg.ClientBase, failure: unknown): Promise<void> {
   if (!isUnanswered(failure)) return;
   const { processID } = client as unknown as { processID: number };
-  await pool
-    .query(`select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'`, [
-      processID,
-    ])
-    .catch(() => undefined); // then it ends when the standby returns
+  const ending: pg.QueryConfig & { query_timeout: number } = {
+    text: `select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'`,
+    values: [processID],
+    query_timeout: withinMs,
+  };
+  await pool.query(ending).catch(() => undefined); // then it ends when the standby returns
 }
