@@ -4,6 +4,7 @@ import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
+import { holdUserByAddress } from '../addresses/user-by-address.js';
 import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
 import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
@@ -34,9 +35,9 @@ export const createMfaResetByOperator =
   /** Notifies the person by mail. False if nobody has the address. */
   (email: string): Promise<boolean> =>
     db.transaction('system', async (tx) => {
-      const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
-      const userId = found?.id;
-      if (!userId) return false;
+      const user = await holdUserByAddress(tx, email);
+      if (!user) return false;
+      const { id: userId } = user;
       const at = now();
       const metadata = { revoked_session_ids: await resetUserMfa(tx, userId, at) };
       const eventId = await recordOfUser(tx, 'auth.admin_mfa_reset', { resourceId: userId, metadata });

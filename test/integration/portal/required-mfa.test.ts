@@ -240,4 +240,17 @@ describe('a reset of the factors of a member', () => {
     const mails = await db.transaction('system', (tx) => tx.findBy(Email, { recipientId: mia.userId }));
     expect(mails.map(({ subjectId }) => subjectId)).toContain(event?.id);
   });
+
+  test('the operator resets nobody who is getting another address at this moment', async () => {
+    const account = await newAccount(api);
+    const mia = await newMember(api, account, 'owner');
+    await enroll(mia);
+    const reset = await comingUpon(
+      api.database,
+      (tx) => tx.query(`update users set email = 'moved-' || email where id = $1`, [mia.userId]),
+      () => createMfaResetByOperator({ db: api.database.db, now: () => api.clock.now })(mia.email),
+    );
+    expect(reset).toBe(false);
+    expect(ok(await ownRoute('GET', '/mfa/factors', mia)).factors).toHaveLength(1);
+  });
 });
