@@ -79,7 +79,7 @@ test('a complete sign-in gets a session as the gate says, which no cookie names,
         userAgent: 'x',
       }),
     ],
-    ['issue', client, 'session', visit.scope],
+    ['issue', client, 'session', visit.scope, expect.objectContaining({ identityId: 'ana', amr: ['pwd', 'mfa'] })],
     ['answer', { client, scope: visit.scope, granted }],
   ]);
   expect(events).toEqual([]);
