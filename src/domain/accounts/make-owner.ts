@@ -1,5 +1,4 @@
 import { type EntityManager, IsNull } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
 import { Account } from '../../../entities/account.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { Membership } from '../../../entities/membership.js';
@@ -10,6 +9,7 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { holdUserByAddress } from '../addresses/user-by-address.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
+import { addMember } from '../capabilities/add-member.js';
 import { lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { recordEvent } from '../events/record.js';
@@ -59,11 +59,7 @@ async function giveOwnerRole(tx: EntityManager, scope: AccountScope, userId: str
   const { id: roleId } = await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'owner' });
   const member = await tx.findOneBy(Membership, { accountId, userId });
   if (!member) {
-    const id = uuidv7();
-    await tx.insert(Membership, { id, accountId, userId, createdAt: now });
-    await tx.insert(MembershipRole, { membershipId: id, roleId, accountId, limits: null });
-    const metadata = { user_id: userId, role_ids: [roleId], limits: null };
-    await recordEvent(tx, 'member.added', { accountId, resourceId: id, metadata });
+    await addMember(tx, { accountId, userId, roleId, limits: null, now });
     return true;
   }
   const of = { accountId, membershipId: member.id };

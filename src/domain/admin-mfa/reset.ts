@@ -7,7 +7,7 @@ import { dbWithin } from '../../platform/database/db-within.js';
 import { holdUserByAddress } from '../addresses/user-by-address.js';
 import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
-import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
+import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
 import { noticeAdmin } from './mails.js';
 
 /**
@@ -22,11 +22,7 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
   await tx.delete(UserMfaFactor, { userId });
   await tx.delete(UserRecoveryCode, { userId });
   await forgiveMfaTries(dbWithin(tx), 'user', userId, () => now);
-  await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [
-    userId,
-    now,
-  ]);
-  return endAdministratorSessions(tx, { userId, now });
+  return endAdministratorAccess(tx, { userId, now });
 }
 
 /** Does the same for the operator, where nobody else may: for an only Owner, or a member of several Accounts. */

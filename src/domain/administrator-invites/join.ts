@@ -2,10 +2,10 @@ import { type EntityManager, IsNull } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { Membership } from '../../../entities/membership.js';
-import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
 import { UserSession } from '../../../entities/user-session.js';
 import { actAs } from '../../platform/context.js';
+import { addMember } from '../capabilities/add-member.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { lockForPassword, writePassword } from '../passwords/administrator-password.js';
@@ -36,16 +36,8 @@ export async function joinAccount(tx: EntityManager, joining: Joining): Promise<
     await saveUser(tx, userId, { ...joining, email: invite.email });
     if (joining.user?.emailVerifiedAt) await setFirstPassword(tx, userId, joining);
     const member = await tx.findOneBy(Membership, { accountId, userId });
-    const membershipId = member?.id ?? uuidv7();
-    if (!member) {
-      await tx.insert(Membership, { id: membershipId, accountId, userId, createdAt: now });
-      await tx.insert(MembershipRole, { membershipId, roleId: roleId!, accountId, limits });
-      await recordEvent(tx, 'member.added', {
-        accountId,
-        resourceId: membershipId,
-        metadata: { user_id: userId, role_ids: [roleId], limits, invite_id: invite.id },
-      });
-    }
+    const joined = { accountId, userId, roleId: roleId!, limits, now, by: { invite_id: invite.id } };
+    const membershipId = member?.id ?? (await addMember(tx, joined));
     const ended = { status: 'accepted' as const, membershipId, endedAt: now };
     await tx.update(AdministratorInvite, { accountId, id: invite.id }, ended);
     await recordEvent(tx, 'administrator_invite.accepted', {

@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/administrator-password.js';
 import { discardWaiting, takeTurn } from '../registration/rivals.js';
-import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
+import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
 import { ended, tellEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
 import { emailChangedMail } from './process.js';
@@ -38,11 +38,7 @@ export async function applyEmailChange(
     'update password_links set expires_at = $2 where user_id = $1 and used_at is null and expires_at > $2',
     [userId, now],
   );
-  await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [
-    userId,
-    now,
-  ]);
-  const revoked = await endAdministratorSessions(tx, { userId, keepSessionId: change.sessionId, now });
+  const revoked = await endAdministratorAccess(tx, { userId, keepSessionId: change.sessionId, now });
   await tx.update(EmailChange, { id }, { ...ended('confirmed', null, now), formerEmail: user.email });
   await tellEnded(tx, change);
   await recordOfUser(tx, 'auth.admin_email_changed', {

@@ -12,3 +12,15 @@ export async function endAdministratorSessions(
   );
   return ended.map(({ id }) => id);
 }
+
+/** Ends, besides the sessions, the sign-ins that wait for a second factor. @returns the ids of the sessions that ended */
+export async function endAdministratorAccess(
+  tx: EntityManager,
+  whose: Parameters<typeof endAdministratorSessions>[1],
+): Promise<string[]> {
+  await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [
+    whose.userId,
+    whose.now,
+  ]);
+  return endAdministratorSessions(tx, whose);
+}

@@ -1,15 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
-import { Membership } from '../../../entities/membership.js';
-import { MembershipRole } from '../../../entities/membership-role.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import type { User } from '../../../entities/user.js';
 import { actAs } from '../../platform/context.js';
 import { joinAccount, saveUser } from '../administrator-invites/join.js';
+import { addMember } from '../capabilities/add-member.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
-import { recordEvent } from '../events/record.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } from './administrator-recognition.js';
 import { newProfile } from './profile.js';
@@ -83,14 +81,7 @@ async function provision(tx: EntityManager, { connection, assertion, email, user
   await actAs({ type: 'platform_admin', id: userId }, async () => {
     await saveUser(tx, userId, { email, user, names, passwordHash: null, now });
     const { id: roleId } = await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'viewer' });
-    const membershipId = uuidv7();
-    await tx.insert(Membership, { id: membershipId, accountId, userId, createdAt: now });
-    await tx.insert(MembershipRole, { membershipId, roleId, accountId, limits: null });
-    await recordEvent(tx, 'member.added', {
-      accountId,
-      resourceId: membershipId,
-      metadata: { user_id: userId, role_ids: [roleId], limits: null, connection_id: connectionId },
-    });
+    await addMember(tx, { accountId, userId, roleId, limits: null, now, by: { connection_id: connectionId } });
   });
   return userId;
 }
