@@ -1,5 +1,5 @@
 import { seconds } from './clock.js';
-import type { Db, Statement } from './database/db.js';
+import { type Db, probeWithinMs, type Statement } from './database/db.js';
 import { clockAhead } from './metrics/metrics.js';
 
 export interface ClockWatchDeps {
@@ -12,7 +12,7 @@ export interface ClockWatchDeps {
 
 const readStatement: Statement = {
   name: 'read_clock',
-  withinMs: seconds(4), // on a connection whose other end is gone the last difference would stay for long
+  withinMs: probeWithinMs, // on a connection whose other end is gone the last difference would stay for long
   text: 'select (extract(epoch from clock_timestamp()) * 1000)::float as ms',
 };
 

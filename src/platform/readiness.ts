@@ -1,12 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
-import { seconds } from './clock.js';
+import { probeWithinMs } from './database/db.js';
 
 export type PartState = 'ok' | 'unavailable' | 'outdated';
 /** The state of each part that a process needs, by its name; a check that throws says `unavailable`. */
 export type ReadinessChecks = Record<string, () => Promise<PartState>>;
-
-/** How long a check may take: after that, the part does not answer. */
-const withinMs = seconds(4);
 
 /** Returns the state of every part, in the order of the checks. */
 export async function statesOf(checks: ReadinessChecks): Promise<Record<string, PartState>> {
@@ -19,7 +16,7 @@ export async function statesOf(checks: ReadinessChecks): Promise<Record<string, 
 async function inTime(check: () => Promise<PartState>): Promise<PartState> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<PartState>((resolve) => {
-    timer = setTimeout(resolve, withinMs, 'unavailable');
+    timer = setTimeout(resolve, probeWithinMs, 'unavailable'); // the part does not answer
   });
   return Promise.race([check(), late])
     .catch((): PartState => 'unavailable')

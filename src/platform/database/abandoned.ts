@@ -1,12 +1,6 @@
 import type pg from 'pg';
-import { seconds } from '../clock.js';
 import { isUnanswered } from '../outages.js';
-
-/**
- * As short as for a probe: on a connection whose other end is gone as well, it would occupy that one until the time of a
- * batch is up.
- */
-const withinMs = seconds(4);
+import { probeWithinMs } from './db.js';
 
 /**
  * Ends the server-side session of a discarded connection that is stuck waiting for a synchronous standby. PostgreSQL
@@ -21,7 +15,7 @@ export async function endAbandoned(pool: pg.Pool, client: pg.ClientBase, failure
   const ending: pg.QueryConfig & { query_timeout: number } = {
     text: `select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'`,
     values: [processID],
-    query_timeout: withinMs,
+    query_timeout: probeWithinMs, // the other end of this connection may be gone as well
   };
   await pool.query(ending).catch(() => undefined); // then it ends when the standby returns
 }

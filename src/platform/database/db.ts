@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
+import { seconds } from '../clock.js';
 import type { AccountScope } from '../scope.js';
 
 /**
@@ -7,6 +8,12 @@ import type { AccountScope } from '../scope.js';
  * all other work names its Account, and its Environment if it is in one.
  */
 export type Scope = 'system' | AccountScope;
+
+/**
+ * Milliseconds that a probe waits for an answer, and whatever is repeated as often: while PostgreSQL does not answer, it
+ * must not occupy one more connection each time.
+ */
+export const probeWithinMs = seconds(4);
 
 export interface Db {
   /** Runs `work` in one transaction with row-level security set to `scope`; rolls back when it throws. */

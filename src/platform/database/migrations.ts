@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { lastOfFormer } from '../../../entities/migrations/former.js';
 import { migrations } from '../../../entities/migrations/index.js';
-import { seconds } from '../clock.js';
 import { StartError } from '../start-error.js';
-import type { Db } from './db.js';
+import { type Db, probeWithinMs } from './db.js';
 import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
 import { refusedPassword } from './refused-password.js';
@@ -155,12 +154,9 @@ const functions = [
 /** Returns the names of this version's migrations that have not run in the database. */
 export const pendingMigrations = async (source: DataSource): Promise<string[]> => missingFrom(await namesOf(source));
 
-/**
- * Whether none is missing, for a check that is repeated: while PostgreSQL does not answer, it must not occupy one more
- * connection each time.
- */
+/** Whether none is missing, for a probe. */
 export async function isUpToDate(db: Pick<Db, 'statement'>): Promise<boolean> {
-  const statement = { name: 'read_migrations', text: readNames, withinMs: seconds(4) };
+  const statement = { name: 'read_migrations', text: readNames, withinMs: probeWithinMs };
   const rows = await db.statement<{ name: string }>(statement, []);
   return missingFrom(rows.map(({ name }) => name)).length === 0;
 }

@@ -5,7 +5,7 @@ import { entities } from '../../../entities/index.js';
 import { seconds } from '../clock.js';
 import { noticingLoss } from '../outages.js';
 import { tracedDb } from '../tracing/traced-db.js';
-import type { Db } from './db.js';
+import { type Db, probeWithinMs } from './db.js';
 import { freeNotifications } from './full-queue.js';
 import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
@@ -139,10 +139,9 @@ export function createDataSource(
   });
 }
 
-/** The check whether PostgreSQL answers is repeated soon, and must not occupy one more connection each time. */
 const ping: pg.QueryConfig & { query_timeout: number } = {
   text: `select current_setting('transaction_read_only') as "readOnly"`,
-  query_timeout: seconds(4),
+  query_timeout: probeWithinMs,
 };
 
 /**
