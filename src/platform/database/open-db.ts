@@ -10,6 +10,7 @@ import { freeNotifications } from './full-queue.js';
 import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
+import { valueTypes } from './read-time.js';
 import { renewConnectionsAfterMs } from './renewal.js';
 import { runStatement } from './run-statement.js';
 import { ScopedQuery } from './scoped-query.js';
@@ -174,6 +175,7 @@ const connections = (
     keepAlive: true,
     keepAliveInitialDelayMillis: seconds(10),
     maxLifetimeSeconds: renewAfterSeconds,
+    types: valueTypes,
     pipeline: true, // statements are sent without waiting for earlier answers
     ...(answerWithinMs !== undefined && { query_timeout: answerWithinMs }),
     // Set by a statement, since PgBouncer does not accept these in the packet that begins a connection: it refuses, or
