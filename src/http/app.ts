@@ -18,6 +18,7 @@ import { openApi } from './openapi/index.js';
 import { registerEach } from './register-each.js';
 import { giveUpInTime } from './server/deadlines.js';
 import { createDraining } from './server/draining.js';
+import { ignoreTypesOfNothing } from './server/empty-bodies.js';
 import { refuseEncodedBodies } from './server/encoded-bodies.js';
 import { readForwardedAddresses } from './server/forwarded-for.js';
 import { leaveOutUnknownLengths } from './server/head-lengths.js';
@@ -118,6 +119,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   answerUnknownRoutes(app);
   app.removeContentTypeParser('text/plain'); // bodies are JSON; routes for forms say so themselves
   refuseEncodedBodies(app);
+  ignoreTypesOfNothing(app);
   boundHeldBytes(app);
   readJsonBodies(app);
   refuseUnstorableBodies(app);

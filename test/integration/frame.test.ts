@@ -23,6 +23,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 const json = { 'content-type': 'application/json' };
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
 
 describe('errors', () => {
   test('an unknown path is 404 in the envelope, without its query', async () => {
@@ -183,6 +184,7 @@ describe('errors', () => {
   test.each([
     ['malformed JSON', '{', json, 400, 'body.malformed'],
     ['an empty body', '', json, 400, 'body.malformed'],
+    ['an empty form', '', { ...form, 'content-length': '0' }, 400, 'validation.failed'],
     ['a prototype in the body', '{"__proto__": {"x": 1}}', json, 400, 'body.malformed'],
     [
       'JSON that is not UTF-8',
@@ -192,7 +194,7 @@ describe('errors', () => {
       'body.malformed',
     ],
     ['another media type', '<a/>', { 'content-type': 'text/xml' }, 415, 'body.unsupported_media_type'],
-    ['a form', 'email=a', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'body.unsupported_media_type'],
+    ['a form', 'email=a', form, 415, 'body.unsupported_media_type'],
     ['a plain text', '{}', { 'content-type': 'text/plain' }, 415, 'body.unsupported_media_type'],
     ['an oversize body', JSON.stringify({ email: 'x'.repeat(1024 * 1024) }), json, 413, 'body.too_large'],
     ['an array', '[]', json, 400, 'validation.failed'],
@@ -221,12 +223,15 @@ describe('errors', () => {
 
   test('a content type without a body is accepted where there is nothing to send', async () => {
     const nobody = '/api/v1/identities/0192f0c0-0000-7000-8000-000000000000';
-    for (const [method, url] of [
-      ['DELETE', nobody],
-      ['POST', `${nobody}/activate`],
-    ] as const) {
-      const response = await send(api.app, 404, { method, url, headers: { ...key, ...json }, payload: '' });
-      expect(response.json().error.code).toBe('identity.not_found');
+    for (const type of ['application/json', 'application/x-www-form-urlencoded; charset=UTF-8', 'nonsense']) {
+      for (const [method, url] of [
+        ['DELETE', nobody],
+        ['POST', `${nobody}/activate`],
+      ] as const) {
+        const headers = { ...key, 'content-type': type, 'content-length': '0' };
+        const response = await send(api.app, 404, { method, url, headers, payload: '' });
+        expect(response.json().error.code).toBe('identity.not_found');
+      }
     }
   });
 
