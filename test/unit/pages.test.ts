@@ -589,6 +589,18 @@ describe('what was refused', () => {
     expect(html).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
   });
 
+  test.each([
+    ['mfa-challenge', { error: 'mfa_challenge.error.send_too_often', factor: 'email_otp' }],
+    ['mfa-enroll-email', { error: 'mfa_challenge.error.send_too_often' }],
+    ['account-email', { error: 'account.error.too_many_codes', retryAfterSeconds: 90 }],
+    ['account-email-otp', { error: 'account.error.too_many_codes', retryAfterSeconds: 90 }],
+  ] as const)('on %s, %j leaves the field of the latest code, and does not mark it as wrong', (name, more) => {
+    const html = render(name, { ...everyForm[name], isSent: true, isAgain: false, ...more } as never);
+    expect(html).not.toContain('aria-invalid="true"');
+    expect(html).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
+    if ('retryAfterSeconds' in more) expect(html).toContain('Try again in 2 minutes.');
+  });
+
   test('marks no field if none of a sign-up is wrong, and is linked to the one where the person continues', () => {
     const html = render('sign-up', { ...everyForm['sign-up'], error: 'sign_up.error.captcha' });
     expect(html).not.toContain('aria-invalid="true"');

@@ -89,6 +89,8 @@ export interface AccountPages {
     isSent: boolean;
     isAgain: boolean;
     error: TextKey | null;
+    /** When another code can be sent, if there were too many. */
+    retryAfterSeconds?: number | null;
   };
   'account-totp': AccountPage & {
     secret: string;
@@ -101,7 +103,14 @@ export interface AccountPages {
     error: TextKey | null;
   };
   'account-webauthn': AccountPage;
-  'account-email-otp': AccountPage & { email: string; isSent: boolean; isAgain: boolean; error: TextKey | null };
+  'account-email-otp': AccountPage & {
+    email: string;
+    isSent: boolean;
+    isAgain: boolean;
+    error: TextKey | null;
+    /** As above. */
+    retryAfterSeconds?: number | null;
+  };
   'account-remove': AccountPage & {
     factor: ShownFactor;
     isOnlyOne: boolean;

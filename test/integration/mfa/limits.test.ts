@@ -192,22 +192,52 @@ test('a mailbox gets ten codes in a quarter of an hour, wherever they are reques
       value,
     ]),
   );
-  const send = () =>
+  const send = (more = {}) =>
     provider.app.inject({
       method: 'POST',
       url: '/oauth/mfa/email-otp/send',
       remoteAddress: newAddress(),
       headers: { accept: 'text/html', 'content-type': 'application/json' },
-      payload: { ...fields, redirect_uri: 'https://app.example.com/callback?tenant=1' },
+      payload: { ...fields, ...more, redirect_uri: 'https://app.example.com/callback?tenant=1' },
     });
   for (let i = 0; i < 10; i++) expect(alertOf(await send())).toBeNull();
   const refused = await send();
   expect(refused.statusCode).toBe(200);
   expect(alertOf(refused)).toMatch(/Too many codes were sent/);
   expect(refused.body).toContain('action="/oauth/mfa/email-otp/send"'); // still the page that asks for one
+  // The latest code still works, so its field stays.
+  const again = await send({ again: 'true' });
+  expect(alertOf(again)).toMatch(/Too many codes were sent/);
+  expect(again.body).toContain('We sent a code to your email address.');
+  expect(again.body).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
   const [mailed] = await provider.query<{ count: string }>(
     'select count(*) from emailed_codes where identity_id = $1',
     [ana.id],
   );
   expect(mailed?.count).toBe('10');
+});
+
+test('if too many codes were mailed for an enrollment, the latest one can still be entered', async () => {
+  const environment = await provider.newEnvironment({ mfaPolicy: 'required' });
+  const { page } = await passwordStep(
+    provider.browser(),
+    await environment.newClient(),
+    await environment.newIdentity(),
+  );
+  const enrollment_token = hidden(page, 'enrollment_token');
+  const send = (more = {}) =>
+    provider.app.inject({
+      method: 'POST',
+      url: '/oauth/mfa/email-otp/enroll/send',
+      remoteAddress: newAddress(),
+      headers: { accept: 'text/html', 'content-type': 'application/json' },
+      payload: { enrollment_token, ...more },
+    });
+  for (let i = 0; i < 10; i++) expect(alertOf(await send())).toBeNull();
+  const refused = await send();
+  expect(alertOf(refused)).toMatch(/Too many codes were sent/);
+  expect(refused.body).not.toContain('id="code"');
+  const again = await send({ again: 'true' });
+  expect(alertOf(again)).toMatch(/Too many codes were sent/);
+  expect(again.body).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
 });

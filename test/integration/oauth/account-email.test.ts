@@ -206,3 +206,30 @@ test('a script gets JSON', async () => {
   const none = await laptop.submit(form, { email: '' }, json);
   expect([none.statusCode, none.json().error]).toEqual([400, 'validation.failed']);
 });
+
+test('an address gets three codes an hour: then the page says when to try again, and still accepts the latest code', async () => {
+  const limited = await newProvider({ rateLimits: true, beside: world });
+  limited.wait(world.now().getTime() - limited.now().getTime()); // other tests have moved the clock
+  try {
+    const desk = limited.browser();
+    const form = await open(desk);
+    let page = await desk.submit(form, { email: wanted });
+    for (let i = 0; i < 2; i++) page = await desk.submit(page, { again: 'true' });
+    const reason = expect.stringMatching(/^Too many codes were requested\. Try again in (1 hour|\d+ minutes)\.$/);
+    const unsent = await desk.submit(form, { email: wanted });
+    expect([unsent.statusCode, alertOf(unsent)]).toEqual([429, reason]);
+    expect(unsent.body).toMatch(
+      new RegExp(`id="email"[^>]* value="${wanted}"[^>]* autofocus aria-describedby="message">`),
+    );
+    const refused = await desk.submit(page, { again: 'true' });
+    expect([refused.statusCode, alertOf(refused)]).toEqual([429, reason]);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3_000);
+    expect(refused.body).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
+    const script = await desk.submit(page, { again: 'true' }, { accept: 'application/json' });
+    expect([script.statusCode, script.json().error]).toEqual([429, 'rate_limit.exceeded']);
+    expect((await desk.submit(refused, { code: await mailedCode() })).statusCode).toBe(303);
+    expect(await emailNow()).toBe(wanted);
+  } finally {
+    await limited.close();
+  }
+});

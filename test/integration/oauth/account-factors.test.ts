@@ -165,6 +165,23 @@ describe('codes by mail', () => {
     expect(await factors()).toHaveLength(1);
   });
 
+  test('are added with the latest code once no other one is sent; the page says when to try again', async () => {
+    let page = await send(laptop, await open('/factors/email-otp'), 'factors/email-otp', {});
+    for (let i = 1; i < 10; i++) page = await send(laptop, page, 'factors/email-otp', { again: 'true' });
+    const refused = await send(laptop, page, 'factors/email-otp', { again: 'true' });
+    expect([refused.statusCode, alertOf(refused)]).toEqual([
+      429,
+      expect.stringMatching(/^Too many codes were requested\. Try again in \d+ minutes\.$/),
+    ]);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(refused.body).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
+    const unsent = await send(laptop, page, 'factors/email-otp', {});
+    expect(unsent.body).toMatch(/<button class="button" autofocus aria-describedby="message">Send a code</);
+    const code = await world.mailedCode('mfa_enrollment');
+    expect((await send(laptop, refused, 'factors/email-otp', { code })).statusCode).toBe(303);
+    expect(await factors()).toMatchObject([{ type: 'email_otp' }]);
+  });
+
   test('are neither offered nor added to a person who signed in by one: it would be the same proof twice', async () => {
     await settle({ emailOtpLoginEnabled: true });
     const sent = await laptop.submit(await laptop.get(authorizeUrl(client, { method: 'code' })), { email: ana.email });

@@ -7,6 +7,7 @@ import { wantsJson } from '../../pages/wants-json.js';
 import { typedEmail } from '../typed-email.js';
 import type { AccountOptions } from './options.js';
 import { accountLocaleOf, sendAccountPage } from './page.js';
+import { tooManyCodes } from './too-many-codes.js';
 import { type AccountVisit, personOf } from './visit.js';
 
 const page = 'account/email';
@@ -46,6 +47,8 @@ export const email: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { lo
       await logins.ownEmail.request(personOf(visit), { email: typed, locale: accountLocaleOf(visit) });
       return show(visit, { typed, isSent: true, isAgain: form.has('again') });
     } catch (error) {
+      const refused = code === undefined ? tooManyCodes(visit, error) : null;
+      if (refused) return show(visit, { typed, isSent: form.has('again'), ...refused }, 429);
       const text = error instanceof DomainError ? explained[error.code] : undefined;
       if (text === undefined) return visits.anew(visit, page, error);
       if (wantsJson(request)) throw error;
@@ -75,12 +78,13 @@ export const email: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { lo
     isSent: boolean;
     isAgain?: boolean;
     error?: TextKey | null;
+    retryAfterSeconds?: number | null;
   }
-  function show(visit: AccountVisit, { typed, isSent, isAgain = false, error = null }: Shown, status = 200) {
+  function show(visit: AccountVisit, { isSent, isAgain = false, error = null, ...more }: Shown, status = 200) {
     const { email: present } = visit.session;
     if (wantsJson(visit.request)) {
-      return visit.reply.send({ email: isSent ? typed : present, sent: isSent });
+      return visit.reply.send({ email: isSent ? more.typed : present, sent: isSent });
     }
-    return sendAccountPage(visit, 'account-email', { present, typed, isSent, isAgain, error }, { status });
+    return sendAccountPage(visit, 'account-email', { present, isSent, isAgain, error, ...more }, { status });
   }
 };

@@ -5,6 +5,7 @@ import type { TextKey } from '../../../../platform/mail/texts.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import type { AccountOptions } from '../options.js';
 import { accountLocaleOf, sendAccountPage } from '../page.js';
+import { tooManyCodes } from '../too-many-codes.js';
 import type { AccountVisit } from '../visit.js';
 import { createAdding } from './add.js';
 
@@ -44,10 +45,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     const code = form.get('code');
     // A form with a code may be the one that has just added the factor, sent twice.
     if (code === undefined && (await isThere(visit))) return reply;
-    if (code === undefined) {
-      await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: accountLocaleOf(visit) });
-      return show(visit, { isSent: true, isAgain: form.has('again') });
-    }
+    if (code === undefined) return sendCode(visit, form.has('again'));
     try {
       const factor = await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code });
       return await givingBack(
@@ -62,25 +60,34 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
       }
       const isWrong = error instanceof DomainError && error.code === 'mfa.code_invalid';
       if (!isWrong || wantsJson(request)) throw error;
-      return show(visit, { isSent: true, error: 'account.factor.error.code' });
+      return show(visit, { isSent: true, error: 'account.factor.error.code' }, 400);
     }
   });
+
+  async function sendCode(visit: AccountVisit, isAgain: boolean) {
+    const { scope, session } = visit;
+    const code = { identityId: session.identityId, flow: session.id, locale: accountLocaleOf(visit) };
+    try {
+      await logins.emailFactor.send(scope, 'mfa_enrollment', code);
+    } catch (error) {
+      const refused = tooManyCodes(visit, error);
+      if (!refused) throw error;
+      return show(visit, { isSent: isAgain, ...refused }, 429);
+    }
+    return show(visit, { isSent: true, isAgain });
+  }
 
   interface Shown {
     isSent: boolean;
     isAgain?: boolean;
     error?: TextKey | null;
+    retryAfterSeconds?: number | null;
   }
-  function show(visit: AccountVisit, { isSent, isAgain = false, error = null }: Shown) {
+  function show(visit: AccountVisit, { isSent, isAgain = false, error = null, ...when }: Shown, status = 200) {
     const { email } = visit.session;
     if (wantsJson(visit.request)) {
       return visit.reply.send({ email, sent: isSent });
     }
-    return sendAccountPage(
-      visit,
-      'account-email-otp',
-      { email, isSent, isAgain, error },
-      { status: error === null ? 200 : 400 },
-    );
+    return sendAccountPage(visit, 'account-email-otp', { email, isSent, isAgain, error, ...when }, { status });
   }
 };

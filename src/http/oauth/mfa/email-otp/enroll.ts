@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
 import { givingBack } from '../../../../domain/limits/rate-limits.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
+import { wantsJson } from '../../../pages/wants-json.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
 import { createMfaSteps, isOver } from '../steps.js';
@@ -28,8 +29,10 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
         },
       );
       if (error === 'over') return steps.over(request, reply, step);
-      const isSent = error === null;
-      return sendEmailEnrollment(step, { isSent, isAgain: isSent && form.has('again'), error });
+      const isAgain = form.has('again');
+      // The earlier code still works: a page without its field would leave it useless.
+      const isSent = error === null || (isAgain && !wantsJson(request));
+      return sendEmailEnrollment(step, { isSent, isAgain: isAgain && error === null, error });
     },
   );
 

@@ -3,6 +3,7 @@ import { DomainError, type ErrorCode } from '../../../../domain/errors.js';
 import { OAuthError } from '../../../../domain/oidc/oauth-error.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
+import { wantsJson } from '../../../pages/wants-json.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
 import { sendChallenge } from '../challenge-page.js';
@@ -47,9 +48,11 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const { expiresAt, error } = mailed;
     const factors = await logins.mfaChallenges.factorsOf(pending);
     const { email } = pending;
-    const isSent = error === null;
-    const isAgain = isSent && form.has('again');
-    return sendChallenge(visit, { token, expiresAt, email, factors, factor: 'email_otp', isSent, isAgain, error });
+    const isAgain = form.has('again');
+    // The earlier code still works: a page without its field would leave it useless.
+    const isEarlier = isAgain && error === 'mfa_challenge.error.send_too_often' && !wantsJson(request);
+    const shown = { isSent: error === null || isEarlier, isAgain: isAgain && error === null, error };
+    return sendChallenge(visit, { token, expiresAt, email, factors, factor: 'email_otp', ...shown });
   });
 };
 
