@@ -55,7 +55,7 @@ test('an administrator confirms a new address by one click in the browser that a
   await headingOf(page, 'Your address is changed').waitFor();
   await page.getByText('new.administrator@example.org').waitFor();
   await expectNoBarriers(page);
-  await waitForMail(service.inboxUrl, data.admin.email, /Your sign-in has another address/);
+  await waitForMail(service.inboxUrl, data.admin.email, /The address of your sign-in was changed/);
 
   await page.goto(link);
   await headingOf(page, /.+/).waitFor();
