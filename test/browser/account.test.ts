@@ -119,7 +119,7 @@ test('a person changes the password with the keyboard alone, in dark mode on a p
   await heading('Your account').waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
   await expectNoBarriers();
-  await tabTo('Change');
+  await tabTo('Change: Password');
   await page.keyboard.press('Enter');
   await heading('Change your password').waitFor();
   await expectNoBarriers();
@@ -141,7 +141,7 @@ test('a person changes the password with the keyboard alone, in dark mode on a p
 
   await arrive({ javaScriptEnabled: false });
   await open({ email: site.data.ben.email, password: 'a long row of new words' });
-  await link('Change').click();
+  await link('Change: Password').click();
   await page.getByLabel('Current password', { exact: true }).fill('a long row of new words');
   await page.getByLabel('New password', { exact: true }).fill(site.data.ben.password);
   await button('Save password').click();
@@ -215,7 +215,7 @@ test('the page is in German, and describes browsers in words', async () => {
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
   await row('dieser Browser').filter({ hasText: 'Safari auf iPhone' }).waitFor();
   await expectNoBarriers();
-  await link('Ändern').click();
+  await link('Ändern: Passwort').click();
   await heading('Passwort ändern').waitFor();
   await link('Zurück zu Ihrem Konto').click();
   await heading('Ihr Konto').waitFor();

@@ -659,6 +659,19 @@ test('of several sessions in one browser each button names the one that it ends'
   }
 });
 
+test('of what can be changed about a sign-in, each link names what it changes', () => {
+  const page = everyPage('ana@example.com').account;
+  const names = (isSet: boolean) => {
+    const html = render('account', { ...page, password: { isSet, changedAt: null } });
+    const links = [
+      ...html.matchAll(/<a class="button small" href="\/oauth\/account\/(?:email|password)[^>]*aria-label="([^"]*)"/g),
+    ];
+    return links.map(([, name]) => name);
+  };
+  expect(names(true)).toEqual(['Change: Email', 'Change: Password']);
+  expect(names(false)).toEqual(['Change: Email', 'Choose one: Password']);
+});
+
 test('of two passwords each button that shows one names it', () => {
   const page = everyPage('ana@example.com')['account-password'];
   const buttons = (hasPassword: boolean) => {
