@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import QRCode from 'qrcode';
 import { factorInMails } from '../../src/domain/mfa/factor-in-mails.js';
 import type { AccountPages } from '../../src/http/pages/account-pages.js';
+import { initialOf } from '../../src/http/pages/initial.js';
 import { chooseLocale } from '../../src/http/pages/locale.js';
 import type { Pages } from '../../src/http/pages/pages.js';
 import { type Branding, renderPage } from '../../src/http/pages/render.js';
@@ -779,6 +780,21 @@ describe('colors', () => {
     );
     expect(drawn(render('sign-in', signIn, { ...acme, name: '<b>' }))).toContain('>&#60;</text>');
     expect(drawn(render('sign-in', signIn))).toContain('<path d="M4 21V11');
+  });
+
+  test('the tile and the circles for a name have its first character as readers count them: a flag is not one letter of it', () => {
+    const flag = render('sign-in', signIn, { ...acme, name: '\u{1f1e9}\u{1f1ea} Berlin' });
+    expect(flag).toContain('aria-hidden="true">\u{1f1e9}\u{1f1ea}</span>');
+    const person = { name: 'e\u0301lan', email: 'x@example.com' };
+    const account = render('account', { ...everyPage('x').account, person });
+    expect(account).toContain('<span class="avatar big" aria-hidden="true">E\u0301</span>');
+    const applications = [{ id: 'x', name: '\u{1f469}\u200d\u{1f4bb} Dev', accountName: 'x' }];
+    expect(render('choose-application', { action: '/', token: 'x', applications })).toContain(
+      'aria-hidden="true">\u{1f469}\u200d\u{1f4bb}</span>',
+    );
+    // Marks without end would be drawn over the page.
+    expect(initialOf(`z${'\u0301'.repeat(99)}`)).toBe('Z');
+    expect(initialOf('')).toBe('');
   });
 
   test('the style sheet has the surfaces against which contrast is computed', () => {

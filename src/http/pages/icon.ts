@@ -1,3 +1,5 @@
+import { initialOf } from './initial.js';
+
 /** The emblem of the hosted pages. */
 export const gate =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="M4 21V11a8 8 0 0 1 16 0v10M9 21V11.5a3 3 0 0 1 6 0V21M2 21h20" ' +
@@ -15,7 +17,7 @@ const own = { background: '#2f55d4', text: '#ffffff' };
  * one, the browser would request `/favicon.ico`, which the page's policy forbids and Firefox complains about.
  */
 export function iconOf({ name, colors }: Brand): string {
-  const svg = name === null ? gate : tile([...name][0]?.toUpperCase() ?? '', colors ?? own);
+  const svg = name === null ? gate : tile(initialOf(name), colors ?? own);
   return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`;
 }
 

@@ -7,6 +7,7 @@ import { type Locale, type TextKey, type TextValues, text } from '../../platform
 import { oneLine } from '../../platform/mail/values.js';
 import { escapeMarkup } from '../../platform/markup.js';
 import { iconOf } from './icon.js';
+import { initialOf } from './initial.js';
 import type { Pages } from './pages.js';
 import { templates, templatesFolder } from './templates.js';
 import { imageSource, linkTarget } from './urls.js';
@@ -75,6 +76,7 @@ export function renderPage<P extends keyof Pages>(
     values,
     t: (key: TextKey, filled?: TextValues) => text(locale, key, filled && plainOf(filled)),
     plain: oneLine,
+    initial: initialOf,
     href: linkTarget,
     within: (seconds: number) => within(locale, seconds),
     day: (date: Date) => days[locale].format(date),
