@@ -684,6 +684,11 @@ test('of two passwords each button that shows one names it', () => {
   expect(render('sign-in', signIn)).toContain(' aria-label="Show password" ');
 });
 
+test('a page without a brand has no footer: an empty landmark would be announced', () => {
+  expect(render('sign-in', signIn)).not.toContain('<footer');
+  expect(render('sign-in', signIn, { ...acme, support_email: null })).toContain('<footer class="foot">');
+});
+
 test('an error page says when to try again, rounded up', () => {
   const error = { ...everyPage('x').error, title: 'error.too_many.title', message: 'error.too_many.message' } as const;
   expect(render('error', { ...error, retryAfterSeconds: 40 })).toContain('Try again in 40 seconds.');
