@@ -689,6 +689,12 @@ test('a page without a brand has no footer: an empty landmark would be announced
   expect(render('sign-in', signIn, { ...acme, support_email: null })).toContain('<footer class="foot">');
 });
 
+test('a list without bullets says that it is a list, which VoiceOver otherwise does not announce in Safari', () => {
+  const lists = names.flatMap((name) => render(name, everyPage('ana@example.com')[name]).match(/<ul\b[^>]*>/g) ?? []);
+  expect(lists.length).toBeGreaterThan(5);
+  for (const list of lists) expect(list).toContain(' role="list"');
+});
+
 test('an error page says when to try again, rounded up', () => {
   const error = { ...everyPage('x').error, title: 'error.too_many.title', message: 'error.too_many.message' } as const;
   expect(render('error', { ...error, retryAfterSeconds: 40 })).toContain('Try again in 40 seconds.');
