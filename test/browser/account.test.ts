@@ -28,7 +28,11 @@ const heading = (name: string | RegExp, on = page) => headingOf(on, name);
 const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const link = (name: string | RegExp) => page.getByRole('link', { name, exact: true });
 const row = (text: string | RegExp) => page.getByRole('listitem').filter({ hasText: text });
-const notice = () => page.getByRole('status').textContent();
+/** Returns the message about what was done, which has the focus, so that it is read out. */
+async function notice() {
+  await page.locator('[role=status]:focus').waitFor();
+  return page.getByRole('status').textContent();
+}
 const expectNoBarriers = async () => expect(await barriers(page)).toEqual([]);
 
 async function open(person: Person, more?: Record<string, string>) {
