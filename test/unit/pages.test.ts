@@ -885,6 +885,13 @@ test('with large letters a link beside a label has its own line, and a logo, or 
   expect(styles).toMatch(/\.mark img \{ [^}]*forced-color-adjust: none; \}/);
 });
 
+test('every paragraph has a style, and with it a distance to the one before: a warning ran on from the sentence above it', () => {
+  for (const name of names) {
+    const html = render(name, everyPage('ana@example.com')[name]);
+    expect([name, /<main[\s\S]*<\/main>/.exec(html)?.[0]]).toEqual([name, expect.not.stringContaining('<p>')]);
+  }
+});
+
 test('a badge wraps as a whole: on a narrow phone its border was torn in two', () => {
   expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(/^\.badge \{ display: inline-block;/m);
 });
