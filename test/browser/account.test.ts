@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { registerLogoutAddress } from '../../src/dev/demo-data.js';
-import { barriers, headingOf } from '../support/chromium.js';
+import { barriers, headingOf, smallTargets } from '../support/chromium.js';
 import { totpCode } from '../support/mfa.js';
 import type { Person } from '../support/seed.js';
 import { fillIn, type Site, startAt, startSite } from '../support/site.js';
@@ -127,6 +127,7 @@ test('a person changes the password with the keyboard alone, in dark mode on a p
   await page.keyboard.press('Enter');
   await heading('Change your password').waitFor();
   await expectNoBarriers();
+  expect(await smallTargets(page)).toEqual([]);
   await page.locator('#current_password:focus').waitFor();
   await page.keyboard.type('not the one');
   await page.keyboard.press('Tab'); // to the button that shows the password

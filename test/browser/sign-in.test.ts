@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { barriers, headingOf } from '../support/chromium.js';
+import { barriers, headingOf, smallTargets } from '../support/chromium.js';
 import { startRelyingParty } from '../support/service-processes.js';
 import { authorizeUrl, claimIn, fillIn, idToken, type Site, startAt, startSite } from '../support/site.js';
 import { until } from '../support/until.js';
@@ -259,6 +259,7 @@ test('the page is in the browser’s language, and readable in dark mode and on 
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
   // WCAG 2.2 §1.4.10: no sideways scrolling
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  expect(await smallTargets(page)).toEqual([]);
   // With text of twice the size (WCAG 1.4.4) the page is as wide, and the password's label fits on one line.
   await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);

@@ -75,3 +75,12 @@ export async function barriers(page: Page): Promise<string[]> {
     );
   });
 }
+
+/** Returns the links, buttons and fields of a page that are smaller than WCAG 2.2 §2.5.8 asks; a checkbox has its label. */
+export const smallTargets = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('a, button, input:not([type=hidden], [type=checkbox]), label:has([type=checkbox])')]
+      .filter((one) => one.checkVisibility())
+      .filter((one) => Math.min(one.getBoundingClientRect().width, one.getBoundingClientRect().height) < 24)
+      .map(({ outerHTML }) => outerHTML),
+  );
