@@ -131,6 +131,30 @@ test('a passkey of the device is enough to sign in: by the button, and from the 
   expect(await claim('amr').textContent()).toMatch(/swk.*user.*mfa/);
 });
 
+test('on a slow line the button shows that it waits, and another click requests nothing more', async () => {
+  await arrive();
+  await withoutSuggestions();
+  await startAnew();
+  let requested = 0;
+  let fail = () => {};
+  await page.route('**/oauth/login/passkey/options', async (route) => {
+    requested += 1;
+    await new Promise<void>((failed) => {
+      fail = failed;
+    });
+    await route.abort();
+  });
+  const cursor = () => passkeyButton().evaluate((one) => getComputedStyle(one).cursor);
+  expect(await cursor()).toBe('pointer');
+  await passkeyButton().click();
+  expect(await cursor()).toBe('progress');
+  await passkeyButton().click();
+  await until('the options are requested', () => requested > 0);
+  fail();
+  await page.getByRole('alert').filter({ hasText: 'That did not work.' }).waitFor();
+  expect([await cursor(), requested]).toEqual(['pointer', 1]);
+});
+
 test('a page that stays open longer than its challenge is valid requests another, and tries again if that came too late', async () => {
   await arrive();
   const phone = await plugIn(page, 'platform');

@@ -47,7 +47,7 @@
     const fields = Object.fromEntries(new FormData(form));
     const asked = await send(form.dataset.options, fields);
     // Somebody who adds one while signed in may have to prove first who they are.
-    if (asked.redirect_to) return location.assign(asked.redirect_to);
+    if (asked.redirect_to) return goOn(asked);
     const { options, ...fresh } = asked.options ? asked : { options: asked };
     const credential = await credentials[kind]({ publicKey: parse(kind, options), mediation, signal });
     chosen?.();
@@ -86,13 +86,12 @@
     }
 
     // Passkeys among the suggestions of the field for the address; silent until one is chosen.
-    let isBusy = false;
     let timer;
     async function suggest() {
       if (!('suggest' in form.dataset) || !(await Credential.isConditionalMediationAvailable?.())) return;
       // A challenge is good for half an hour, and a page stays open for longer;
       clearTimeout(timer);
-      timer = setTimeout(() => isBusy || suggest(), 1_500_000);
+      timer = setTimeout(() => form.className || suggest(), 1_500_000);
       let isChosen = false;
       await run(form, 'conditional', () => {
         isChosen = true;
@@ -107,11 +106,12 @@
 
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
-      if (isBusy) return;
-      isBusy = true;
+      if (form.className) return;
+      // No browser shows that a script waits for the network: the button does.
+      form.className = 'busy';
       show('');
       await run(form).catch(fail);
-      isBusy = false;
+      form.className = '';
     });
     form.hidden = false;
     for (const note of document.querySelectorAll('[data-no-webauthn]')) note.hidden = true;
