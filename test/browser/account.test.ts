@@ -177,6 +177,11 @@ test('a person adds an app and a passkey, renews recovery codes, and removes the
   await heading('Your recovery codes').waitFor();
   expect(await page.getByRole('listitem').count()).toBe(10);
   await expectNoBarriers();
+  // As the page advises, they can be printed: dark on white, without what can only be pressed.
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  expect(await link('I have saved them').isVisible()).toBe(false);
+  expect(await page.locator('.codes').evaluate((codes) => getComputedStyle(codes).color)).toBe('rgb(24, 27, 33)');
+  await page.emulateMedia({ media: null, colorScheme: null });
   await link('I have saved them').click();
   await row('Ana’s phone').waitFor();
   await row('10 left').waitFor();
