@@ -123,6 +123,12 @@ test('a person changes the password with the keyboard alone, in dark mode on a p
   await heading('Your account').waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
   await expectNoBarriers();
+  // With letters of twice the size, name and address get the whole width, below the circle.
+  const left = () => page.locator('.person .who').evaluate((one) => one.getBoundingClientRect().left);
+  expect(await left()).toBeGreaterThan(60);
+  await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
+  expect(await left()).toBeLessThan(40);
+  await page.evaluate(`document.documentElement.style.fontSize = ''`);
   await tabTo('Change: Password');
   await page.keyboard.press('Enter');
   await heading('Change your password').waitFor();
