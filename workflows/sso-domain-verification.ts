@@ -28,8 +28,11 @@ export type SsoDomainState = DomainLook['status'];
 export const released = defineSignal('released');
 /** A failed claim is to be checked again. */
 export const claimedAgain = defineSignal('claimedAgain');
-/** Has DNS queried now, and returns the state of the claim after that. */
-export const checkNow = defineUpdate<DomainLook>('checkNow');
+/**
+ * Has DNS queried now, and returns the state of the claim after that. The argument is the end that the claim had when a
+ * person asked for it: only a check that is asked for after an end can undo it.
+ */
+export const checkNow = defineUpdate<DomainLook, [endedAt?: string | null]>('checkNow');
 export const state = defineQuery<SsoDomainState>('state');
 
 const { readDomain, checkDomain, cancelDomain } = proxyActivities<SsoDomainActivities>({
@@ -53,9 +56,9 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
     shown.set(next.status);
     shown.refresh();
   };
-  const check = async () => {
+  const check = async (endedAt: string | null = null) => {
     looks += 1;
-    follow(await checkDomain(claimId));
+    follow(await checkDomain(claimId, endedAt));
     return look;
   };
   setHandler(state, shown.get);
@@ -70,8 +73,8 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
   }
   setHandler(
     checkNow,
-    async () => {
-      const answer = await check();
+    async (endedAt) => {
+      const answer = await check(endedAt);
       isNew = true;
       return answer;
     },

@@ -95,13 +95,14 @@ export function createAnswers(
     /**
      * Makes the process of a claimed domain query DNS now, and waits until the row has the result. A process that has
      * ended runs once more, and continues if there is something to watch.
+     * @param endedAt the end of the claim that its caller has seen, in ISO 8601
      * @throws DomainError `service.unavailable` after two seconds: the caller can query DNS itself
      */
-    checkDomain: (input: SsoDomainVerificationInput): Promise<DomainLook> =>
+    checkDomain: (input: SsoDomainVerificationInput, endedAt: string | null): Promise<DomainLook> =>
       answerOf<DomainLook>('ssoDomainVerification', input, {
         update: 'checkNow',
         updateId: randomUUID(),
-        args: [],
+        args: [endedAt],
         acceptWithinMs: soonMs,
         mayHaveEnded: true,
       }),

@@ -57,25 +57,28 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
     /**
      * Queries the zone now, outside of any transaction, and updates the row. Repeating it is harmless. Name servers
      * that do not respond take seconds, so an Account with many of them has to wait, but no other Account does.
+     *
+     * A failed claim stays failed unless a person who saw that end asks for the check. A process that looks by the
+     * clock may not know yet that support has ended its claim, and a reset process repeats earlier requests.
+     * @param endedAt the end of the claim (`endOf`) when a person asked for this check; null if it had not ended
      */
-    async check(id: string): Promise<DomainLook> {
+    async check(id: string, endedAt: string | null = null): Promise<DomainLook> {
       const claim = await db.transaction('system', (tx) => tx.findOneBy(SsoDomain, { id }));
       if (!claim) return released;
+      if (!mayChange(claim, endedAt)) return lookOf(claim);
       if (shares.isFull(claim.accountId)) return change(id, (tx, current) => putOff(tx, current, now()));
       const { name, value } = recordOf(claim);
       const leave = shares.enter(claim.accountId);
       const seen = judgeAnswer(await dns.txt(name).finally(leave), value);
       domainLooks.inc({ outcome: seen.kind === 'found' ? 'found' : seen.reason });
-      const wasFailed = claim.status === 'failed';
       const follow = ({ heldByAnother }: { heldByAnother: boolean }) =>
         change(
           id,
           async (tx, current) => {
-            // A claim that failed during the query stays failed until somebody claims the domain or verifies it again.
-            if (current.status === 'failed' && !wasFailed) return;
+            if (!mayChange(current, endedAt)) return; // it has failed during the query
             await settle(tx, current, seen, { at: now(), schedule, heldByAnother });
           },
-          async (tx) => wasFailed && takeTurns(tx, claim.accountId),
+          async (tx) => claim.status === 'failed' && takeTurns(tx, claim.accountId),
         );
       // A unique index decides between two claims that are found at once; neither Account sees the other's rows.
       return follow({ heldByAnother: false }).catch((error: unknown) => {
@@ -91,6 +94,13 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
       }),
   };
 }
+
+/** Returns when a claim has ended, in ISO 8601; null if it has not. */
+export const endOf = ({ endedAt }: Pick<SsoDomain, 'endedAt'>): string | null => endedAt?.toISOString() ?? null;
+
+/** Whether a check may change the claim: it has not failed, or a person who saw that end has asked for the check. */
+const mayChange = (claim: Pick<SsoDomain, 'status' | 'endedAt'>, endedAt: string | null): boolean =>
+  claim.status !== 'failed' || endOf(claim) === endedAt;
 
 /** Postpones the look-up by a random 30 to 60 seconds, so that those that wait are not repeated all at once. */
 const putOff = async (tx: EntityManager, claim: SsoDomain, at: Date): Promise<void> => {

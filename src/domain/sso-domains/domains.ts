@@ -15,7 +15,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import { holdAccount } from '../standing-account.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { newToken } from './challenge.js';
-import type { DomainChecks, DomainLook } from './checks.js';
+import { type DomainChecks, type DomainLook, endOf } from './checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
 import { beginAnew, recordDomainEvent, releaseClaim, ssoDomainInput } from './process.js';
 import { assertRoom, takeTurns } from './room.js';
@@ -28,10 +28,10 @@ export interface SsoDomainsDeps {
   checks: Pick<DomainChecks, 'check'>;
   processes: Pick<RunningProcesses, 'describe'> & {
     /**
-     * Has the claim's process look now.
+     * Has the claim's process look now. `endedAt` is the end that the caller has seen (`endOf`).
      * @throws DomainError service.unavailable, quickly: the caller can look instead
      */
-    checkDomain(input: ReturnType<typeof ssoDomainInput>): Promise<DomainLook>;
+    checkDomain(input: ReturnType<typeof ssoDomainInput>, endedAt: string | null): Promise<DomainLook>;
   };
 }
 
@@ -126,10 +126,10 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
         });
       const claim = await read();
       await letFailedStop(claim);
-      await processes.checkDomain(ssoDomainInput(claim)).catch(async (error: unknown) => {
+      await processes.checkDomain(ssoDomainInput(claim), endOf(claim)).catch(async (error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
         await letFailedStop(await read()); // it may be unavailable because somebody has cancelled it
-        return checks.check(claim.id);
+        return checks.check(claim.id, endOf(claim));
       });
       return read();
     },

@@ -84,6 +84,11 @@ const eventsOf = async ({ id }: Pick<Claim, 'id'>) =>
     [id],
   );
 const actionsOf = async (one: Claim) => (await eventsOf(one)).map(({ action }) => action.replace('sso.domain.', ''));
+/** Returns when a claim has ended, for a check that a person asks for. */
+const endOf = async ({ id }: Pick<Claim, 'id'>): Promise<string | null> => {
+  const [row] = await rowsOf<{ ended_at: Date | null }>(api, 'select ended_at from sso_domains where id = $1', [id]);
+  return row?.ended_at?.toISOString() ?? null;
+};
 const outboxOf = async ({ id }: Pick<Claim, 'id'>) =>
   (
     await rowsOf<{ news: string | null }>(
@@ -195,7 +200,7 @@ test('of two accounts that claim a domain the first one to prove it has it, and 
   });
   // Once given up, the other one can have it at once.
   expect(outcomeOf(await owner('DELETE', `/sso/domains/${mine.domain}`))).toBe('204');
-  expect((await checks().check(theirs.id)).status).toBe('verified');
+  expect((await checks().check(theirs.id, await endOf(theirs))).status).toBe('verified');
   expect(await read(theirs, other)).toMatchObject({ status: 'verified', failure_reason: null });
 });
 
@@ -237,8 +242,9 @@ test('an account whose zones do not answer waits for its own checks, and another
 const crowd = ({ id }: Claim, { most, failed, suffix }: { most: number; failed: number; suffix: string }) =>
   rowsOf(
     api,
-    `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, fails_at)
+    `insert into sso_domains (id, account_id, domain, token, status, ended_at, claimed_by_type, claimed_by, created_at, started_at, fails_at)
      select gen_random_uuid(), account_id, 'd' || n || $4, token, case when n < $3 then 'pending' else 'failed' end,
+       case when n >= $3 then created_at end,
        claimed_by_type, claimed_by, created_at, started_at, fails_at
      from sso_domains, generate_series(1, $2::integer) n where sso_domains.id = $1`,
     [id, most, failed, suffix],
@@ -282,7 +288,7 @@ test('of failed claims that are found at once, as many are resumed as there is r
     await claim(call);
     return resolver().txt(name);
   };
-  expect((await checks({ dns: { ...resolver(), txt } }).check(late.id)).status).toBe('failed');
+  expect((await checks({ dns: { ...resolver(), txt } }).check(late.id, await endOf(late))).status).toBe('failed');
   expect((await read(late, call)).failure_reason).toBe(late.failure_reason);
 });
 
@@ -468,6 +474,22 @@ test('a claim that is stopped during a check stays stopped, until a check is req
   expect((await owner('POST', `/sso/domains/${one.domain}/verify`)).json().data).toMatchObject({ status: 'verified' });
 });
 
+test('a claim that support has ended is not verified again by a process that has not heard of it, or that was reset', async () => {
+  const one = await claim();
+  publish(one);
+  expect((await checks().check(one.id)).status).toBe('verified');
+  await owner('POST', `/processes/${one.id}/cancel`, { reason: 'a test' });
+  const end = await endOf(one);
+  expect(await checks().check(one.id)).toEqual({ status: 'failed', nextCheckAt: null }); // by the clock
+  expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  expect((await checks().check(one.id, end)).status).toBe('verified'); // a person has asked for it
+  move(minutes(1));
+  await checks().cancel(one.id);
+  expect((await checks().check(one.id, end)).status).toBe('failed'); // the same request once more
+  const own = (await actionsOf(one)).filter((action) => action !== 'process.cancelled');
+  expect(own).toEqual(['claimed', 'verified', 'failed', 'verified', 'failed']);
+});
+
 test('lists are searched, filtered and sorted, and contain the account’s own claims', async () => {
   const mine = await newAccount(api);
   const call = await asOwner(mine);
@@ -577,6 +599,6 @@ describe('of organizations', () => {
       '204',
     );
     expect((await checks().check(claims[0]!.id)).status).toBe('released');
-    expect((await checks().check(claims[1]!.id)).status).toBe('verified');
+    expect((await checks().check(claims[1]!.id, await endOf(claims[1]!))).status).toBe('verified');
   });
 });
