@@ -92,6 +92,14 @@ test('giving up and cancelling take effect once, and never undo a sent mail', as
   expect(await cancelled.emails.cancel(cancelled.emailId)).toBe('cancelled');
   expect(await cancelled.emails.send(cancelled.emailId)).toBe('cancelled');
   expect(cancelled.sent).toEqual([]);
+  expect(await cancelled.emails.cancel(cancelled.emailId)).toBe('cancelled');
+  expect(await cancelled.events()).toMatchObject([
+    {
+      action: 'process.cancelled',
+      actor_type: 'system',
+      metadata: { kind: 'email', subject_id: cancelled.registrationId, reason: 'cancelled_by_operator' },
+    },
+  ]);
   const sent = await queuedMail();
   await sent.emails.send(sent.emailId);
   expect(await sent.emails.cancel(sent.emailId)).toBe('sent');

@@ -306,6 +306,8 @@ test.concurrent('a delivery that is cancelled in Temporal while it waits is canc
   await handleOf(id!).cancel();
   await ends(id!, 'CANCELLED');
   expect(await deliveryOf(id!)).toMatchObject({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
+  const metadata = { kind: 'webhook_delivery', subject_id: webhook.id, reason: 'cancelled_by_operator' };
+  expect(await eventsOf(id!)).toEqual([{ action: 'process.cancelled', metadata }]);
   expect(received()).toHaveLength(3);
   await recordHistory('webhook-cancelled', handleOf(id!));
 });

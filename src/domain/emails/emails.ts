@@ -7,6 +7,7 @@ import type { Mailer } from '../../platform/mail/mailer.js';
 import { MailRejected } from '../../platform/mail/rejected.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { mailDelay, mails } from '../../platform/metrics/metrics.js';
+import { recordOfProcess } from '../events/process-events.js';
 import { recordEvent } from '../events/record.js';
 import { brandOf, environmentDeleted } from './brand.js';
 import type { EmailSubjects } from './subjects.js';
@@ -28,7 +29,7 @@ export type Emails = ReturnType<typeof createEmails>;
 
 /** Delivers the mails that `queueEmail` stored. */
 export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
-  const end = (id: string, status: EndedStatus, failure: string | null = null) =>
+  const end = (id: string, status: EndedStatus, failure: string | null = null, byOperator = false) =>
     db.transaction('system', async (tx): Promise<EndedStatus> => {
       const { affected } = await tx.update(Email, { id, status: 'pending' }, { status, failure, endedAt: now() });
       if (!affected) return statusOf(tx, id);
@@ -37,6 +38,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         const event = await about(tx, id, { reason: failure });
         await recordEvent(tx, 'email.failed', { ...event, outcome: 'failure' });
       }
+      if (byOperator) await recordCancelled(tx, id);
       return status;
     });
 
@@ -105,7 +107,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
     giveUp: (id: string, outage: string | null = null) => end(id, 'failed', tooLate(outage)),
 
     /** Ends a mail that an operator does not want sent; returns how it has ended. */
-    cancel: (id: string) => end(id, 'cancelled', 'cancelled by an operator'),
+    cancel: (id: string) => end(id, 'cancelled', 'cancelled by an operator', true),
   };
 }
 
@@ -113,6 +115,13 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
 async function about(tx: EntityManager, id: string, more: Record<string, unknown>) {
   const { accountId, environmentId, template, subjectId } = await tx.findOneByOrFail(Email, { id });
   return { accountId, environmentId, resourceId: id, metadata: { template, subject_id: subjectId, ...more } };
+}
+
+/** Records an operator's cancel, as the Portal does: a mail that has nothing to say any more is nobody's decision. */
+async function recordCancelled(tx: EntityManager, id: string): Promise<void> {
+  const { accountId, environmentId, subjectId } = await tx.findOneByOrFail(Email, { id });
+  const process = { id, kind: 'email', accountId, environmentId, subjectId };
+  await recordOfProcess(tx, 'process.cancelled', process, { reason: 'cancelled_by_operator' });
 }
 
 /** Names the code of the mail server's last reply (RFC 5321 §4.2.1): a full mailbox is no server that is away. */

@@ -232,7 +232,10 @@ const declared = {
     filters: 'Names of the filters, without their values.',
   },
   'signing_key.created': { signs_from: 'When it starts to sign.' },
-  'process.cancelled': { ...process, reason: 'As given by whoever cancelled it.' },
+  'process.cancelled': {
+    ...process,
+    reason: 'As given by whoever cancelled it; `cancelled_by_operator` if that was in Temporal.',
+  },
   'process.extended': { ...process, deadline: 'The new deadline.' },
   'process.retried': process,
   'email.failed': { ...mail, reason: 'The reason, with the reply code of the mail server.' },

@@ -5,7 +5,7 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import type { AdministratorInvites } from '../administrator-invites/administrator-invites.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events/record.js';
+import { recordOfProcess } from '../events/process-events.js';
 import type { Page } from '../lists/paging.js';
 import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
@@ -96,16 +96,6 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
       }),
     );
 
-  const record = (
-    tx: EntityManager,
-    action: 'process.cancelled' | 'process.retried' | 'process.extended',
-    { id, kind, accountId, environmentId, subjectId }: ProcessRow,
-    more: Record<string, unknown> = {},
-  ) => {
-    const metadata = { kind, subject_id: subjectId, ...more };
-    return recordEvent(tx, action, { accountId, environmentId, resourceId: id, metadata });
-  };
-
   return {
     async list(scope: AccountScope, request: ListRequest): Promise<Page<ShownProcess>> {
       const asked = { ...request, now: now() };
@@ -145,7 +135,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     ): Promise<ShownProcess & { workflowEnd: WorkflowEnd }> {
       const process = await act(scope, id, 'cancel', async (tx, row, kind) => {
         await kind.cancel(tx, row, now);
-        await record(tx, 'process.cancelled', row, { reason });
+        await recordOfProcess(tx, 'process.cancelled', row, { reason });
       });
       return { ...process, workflowEnd: await endWorkflow(process.workflowId) };
     },
@@ -159,7 +149,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
       await waitUntilStopped(processes, { workflowId, wasCancelled: endedReason === 'cancelled_by_operator' });
       return act(scope, id, 'retry', async (tx, row, kind) => {
         await kind.retry?.(tx, row, now);
-        await record(tx, 'process.retried', row);
+        await recordOfProcess(tx, 'process.retried', row);
       });
     },
 
@@ -183,7 +173,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     extend: (scope: AccountScope, userId: string, id: string, extension: () => Extension): Promise<ShownProcess> =>
       act(scope, id, 'extend', async (tx, row) => {
         const deadline = await extendInvite(tx, row, { userId, extension: extension(), now: now() });
-        await record(tx, 'process.extended', row, { deadline });
+        await recordOfProcess(tx, 'process.extended', row, { deadline });
       }),
 
     /**

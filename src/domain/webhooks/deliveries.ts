@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { WebhookDelivery, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import { after, type Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
@@ -6,6 +7,7 @@ import { logoutAttempts, logoutTokens, webhookAttempts, webhookDeliveries } from
 import { OutboundError } from '../../platform/outbound/errors.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { OutboundPost } from '../../platform/outbound/post.js';
+import { recordOfProcess } from '../events/process-events.js';
 import { logoutMessage, type SignLogoutToken } from '../logout-tokens/message.js';
 import { type Admission, createAdmission } from './admission.js';
 import { type AttemptResult, type BegunAttempt, beginAttempt } from './attempt-rows.js';
@@ -84,7 +86,7 @@ export function createWebhookDeliveries({
     },
 
     /** Ends a delivery that an operator does not want sent. Returns its state. */
-    cancel: (id: string): Promise<DeliveryLook> => cancel(id, 'cancelled_by_operator'),
+    cancel: (id: string): Promise<DeliveryLook> => cancel(id, byOperator),
   };
 
   async function messageOf(
@@ -140,11 +142,21 @@ export function createWebhookDeliveries({
 
   function cancel(id: string, reason: CancelReason): Promise<DeliveryLook> {
     return db.transaction('system', async (tx) => {
-      await cancelPending(tx, { id }, reason, now());
+      const wasPending = await cancelPending(tx, { id }, reason, now());
       const delivery = await tx.findOneBy(WebhookDelivery, { id });
-      return delivery ? look(delivery) : gone;
+      if (!delivery) return gone;
+      if (wasPending && reason === byOperator) await recordCancelled(tx, delivery);
+      return look(delivery);
     });
   }
+}
+
+const byOperator = 'cancelled_by_operator';
+
+/** Records the cancel of an operator: other ends follow from a change of the receiver, which is recorded itself. */
+function recordCancelled(tx: EntityManager, { id, accountId, environmentId, webhookId }: WebhookDelivery) {
+  const process = { id, kind: 'webhook_delivery', accountId, environmentId, subjectId: webhookId };
+  return recordOfProcess(tx, 'process.cancelled', process, { reason: byOperator });
 }
 
 /** Whether a delivery waits that its receiver does not want any more. */

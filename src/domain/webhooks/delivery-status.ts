@@ -11,15 +11,19 @@ export type CancelReason =
   | 'client_without_logout_uri'
   | 'cancelled_by_operator';
 
-/** Cancels a pending delivery. Its process finds the row cancelled when it reads it next. */
+/**
+ * Cancels a delivery if it is pending, and returns whether it was. Its process finds the row cancelled when it reads it
+ * next.
+ */
 export async function cancelPending(
   tx: EntityManager,
   that: { id: string; accountId?: string },
   reason: CancelReason,
   now: Date,
-): Promise<void> {
+): Promise<boolean> {
   const cancelled = { status: 'cancelled', endedReason: reason, nextAttemptAt: null, settledAt: now } as const;
-  await tx.update(WebhookDelivery, { ...that, status: 'pending' }, cancelled);
+  const { affected } = await tx.update(WebhookDelivery, { ...that, status: 'pending' }, cancelled);
+  return affected === 1;
 }
 
 /** Scheduled and manual attempts together: each is listed with the delivery. */
