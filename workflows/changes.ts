@@ -6,3 +6,5 @@ export const rowDecides = 'row-decides';
 export const foundByAccount = 'found-by-account';
 /** A grace that was told of many changes continues with a fresh history. */
 export const freshHistory = 'fresh-history';
+/** After another link was sent, an invite's row says when to remind: a signal sent by hand cannot hasten a reminder. */
+export const rowReminds = 'row-reminds';

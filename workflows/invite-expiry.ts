@@ -13,7 +13,7 @@ import {
 import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
 import { wholeStep } from './between-steps.js';
 import { hasRowRead } from './by-hand.js';
-import { rowDecides } from './changes.js';
+import { rowDecides, rowReminds } from './changes.js';
 import type { InviteExpiryInput, InviteTimes } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
@@ -41,13 +41,14 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   let { expiresAt, reminderAt }: InviteTimes = input;
   let moved = false; // there may be a new deadline
   let told = false; // a signal came: the row has to be read
+  let isNewLink = false; // the row also says when to remind
   let pause = growingPauses();
   const shown = shownState<InviteState>('waiting', (current) => describe(current, which, expiresAt));
   const ended = () => shown.get() !== 'waiting';
   const end = (next: InviteState) => {
     if (!ended()) shown.set(next);
   };
-  /** Takes over what the row says, except its reminder: only this workflow knows which ones were sent. */
+  /** Takes over what the row says, except its reminder: unless there is another link, it may have been sent. */
   const follow = (row: InviteRow) => {
     expiresAt = row.expiresAt;
     shown.refresh();
@@ -66,8 +67,9 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
     (times) => {
       moved = true;
       told = patched(rowDecides);
+      isNewLink = patched(rowReminds);
       // A signal sent by hand may have any argument; an error thrown here would block the workflow for good.
-      if (areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
+      if (!isNewLink && areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
       if (!ended()) shown.refresh();
     },
     hasRowRead,
@@ -77,13 +79,17 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
     follow(await readInvite(which)); // it may have ended, or got another deadline, while no worker ran
     if (reminderAt && Date.parse(reminderAt) <= Date.now()) reminderAt = null;
     while (!ended()) {
-      if (workflowInfo().continueAsNewSuggested) {
+      if (workflowInfo().continueAsNewSuggested && !isNewLink) {
         return await wholeStep(() => continueAsNew<typeof inviteExpiry>({ ...input, expiresAt, reminderAt }));
       }
       moved = false;
       if (told) {
         told = false;
-        follow(await readInvite(which));
+        const takesReminder = isNewLink;
+        isNewLink = false;
+        const row = await readInvite(which);
+        if (takesReminder) reminderAt = row.reminderAt;
+        follow(row);
         continue;
       }
       const reminder = reminderAt && Date.parse(reminderAt) < Date.parse(expiresAt) ? reminderAt : null;

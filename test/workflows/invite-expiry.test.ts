@@ -112,6 +112,19 @@ test('a “resent” signal does not set the deadline, which is the row’s', as
   expect(activities.readInvite).toHaveBeenCalledTimes(2);
 });
 
+test('a “resent” signal sent by hand neither hastens the reminder nor prevents it: the row says when it is due', async () => {
+  const { handle, row, activities, untilCalled } = await startInvite({ row: { reminderAt: null } });
+  await untilCalled('readInvite');
+  await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: at(-soon) });
+  await untilCalled('readInvite', 2);
+  row.reminderAt = at(soon);
+  await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: null });
+  await untilCalled('readInvite', 3);
+  expect(activities.remindOfInvite).not.toHaveBeenCalled();
+  await untilCalled('remindOfInvite');
+  await handle.cancel();
+});
+
 test('an invite that nobody accepts expires at its time, without a reminder if none is planned', async () => {
   const { handle, activities } = await startInvite({ ttlMs: 700 });
   expect(await handle.result()).toBe('expired');
