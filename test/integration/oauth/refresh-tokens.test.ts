@@ -75,6 +75,14 @@ describe('a public client', () => {
     expect(await chains()).toEqual([{ open: 1, family: 2 }]);
   });
 
+  test('that sends a used token again within ten seconds gets no more than was granted either, and no answer without it', async () => {
+    const { refresh_token: first } = await start(spa, { scope: 'openid' });
+    const { refresh_token: second } = await used(spa, first);
+    for (const scope of ['openid email', 'email']) expect(await used(spa, first, { scope })).toBe('invalid_scope');
+    expect((await used(spa, first)).refresh_token).toBe(second);
+    expect([await chains(), await reuses()]).toEqual([[{ open: 1, family: 2 }], 0]);
+  });
+
   test('gets the present token if it comes late, however often others have refreshed since', async () => {
     const { refresh_token: first } = await start(spa);
     const { refresh_token: second } = await used(spa, first);

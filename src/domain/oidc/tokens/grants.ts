@@ -91,10 +91,13 @@ const columns = `${grantColumns}, ${subjectColumns}`;
  */
 const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
 
-/** A request for more than was granted, or for none of it, does not use up the token (RFC 6749 §6). */
+/**
+ * A request for more than was granted, or for none of it, is refused and does not use up the token (RFC 6749 §6). With a
+ * token that was used up too long ago to be forgiven, it is a reuse like any other.
+ */
 const standingWithin = (since: string, asked: string) =>
-  `case when spent_at is null and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true) then 'exceeding'
-    else ${standing(since)} end`;
+  `case when (spent_at is null or spent_at >= ${since}) and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true)
+    then 'exceeding' else ${standing(since)} end`;
 
 const rotateStatement = {
   name: 'refresh_grants_rotating',
