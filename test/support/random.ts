@@ -19,3 +19,9 @@ export function createRandom(seed: number) {
 }
 
 export type Random = ReturnType<typeof createRandom>;
+
+/** Returns one of the latest, mostly one that is alive. */
+export function aLateOne<T extends { isAlive: boolean }>(random: Random, all: readonly T[]): T | undefined {
+  const alive = all.filter(({ isAlive }) => isAlive);
+  return random.of((alive.length > 0 && random.below(4) > 0 ? alive : all).slice(-4));
+}
