@@ -120,9 +120,12 @@ test('a “resent” signal sent by hand neither hastens the reminder nor preven
   row.reminderAt = at(soon);
   await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: null });
   await untilCalled('readInvite', 3);
-  expect(activities.remindOfInvite).not.toHaveBeenCalled();
   await untilCalled('remindOfInvite');
+  const [reads, reminders] = [activities.readInvite.mock, activities.remindOfInvite.mock];
+  expect(reminders.invocationCallOrder[0]).toBeGreaterThan(reads.invocationCallOrder[2] as number);
   await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  await recordHistory('invite-resent-and-reminded-as-the-row-says', handle);
 });
 
 test('an invite that nobody accepts expires at its time, without a reminder if none is planned', async () => {
