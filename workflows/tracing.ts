@@ -1,4 +1,4 @@
-import { defaultPayloadConverter, type Headers } from '@temporalio/common';
+import type { Headers } from '@temporalio/common';
 import {
   AsyncLocalStorage,
   ContinueAsNew,
@@ -8,6 +8,7 @@ import {
   type WorkflowInterceptors,
   workflowInfo,
 } from '@temporalio/workflow';
+import { payloadConverter } from './payloads.js';
 import { traceHeader } from './trace-header.js';
 
 /** A workflow's span as it leaves the sandbox; the worker adds the workflow and when the span ended. */
@@ -120,7 +121,7 @@ export const interceptors = (): WorkflowInterceptors => {
     if (!traceparent) return input;
     return {
       ...input,
-      headers: { ...input.headers, [traceHeader]: defaultPayloadConverter.toPayload({ traceparent }) },
+      headers: { ...input.headers, [traceHeader]: payloadConverter.toPayload({ traceparent }) },
     };
   }
 };
@@ -128,7 +129,7 @@ export const interceptors = (): WorkflowInterceptors => {
 function parentIn(headers: Headers): string | undefined {
   const payload = headers[traceHeader];
   if (!payload) return undefined;
-  const { traceparent } = defaultPayloadConverter.fromPayload<{ traceparent?: unknown }>(payload);
+  const traceparent = payloadConverter.fromPayload<{ traceparent?: unknown } | null>(payload)?.traceparent;
   return typeof traceparent === 'string' && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
     ? traceparent
     : undefined;

@@ -25,6 +25,7 @@ async function build(hash: string): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(sources, 'index.ts'),
     workflowInterceptorModules: [join(sources, 'tracing.ts')],
+    payloadConverterPath: join(sources, 'payloads.ts'),
     logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),
   });
   await mkdir(dirname(bundlePath), { recursive: true });
