@@ -11,7 +11,7 @@ import { isAwaited } from '../../src/platform/mail/awaited.js';
 import { createMailer, mailsAtOnce } from '../../src/platform/mail/mailer.js';
 import { MailRejected } from '../../src/platform/mail/rejected.js';
 import { type EmailTemplates, renderEmail } from '../../src/platform/mail/templates.js';
-import { locales, textKeys } from '../../src/platform/mail/texts.js';
+import { locales, type TextKey, textKeys, textWith } from '../../src/platform/mail/texts.js';
 import { startOptions } from '../../src/platform/process-kinds.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { startSmtpServer, whole } from '../support/smtp-server.js';
@@ -78,12 +78,16 @@ test.each([
   }
 });
 
-test.each(['password-changed', 'admin-security-notice'] as const)(
-  '%s says also in plain text what its link is for, as nothing else in it does',
+test.each(names.filter((name) => 'link' in sample(name)))(
+  '%s says in plain text, too, what its link is for: in the words of its button',
   async (name) => {
-    const { link } = sample(name);
-    expect((await renderEmail(name, 'en', sample(name))).text).toContain(`.\n\nSign in:\n\n${link}\n\nIf it was`);
-    expect((await renderEmail(name, 'de', sample(name))).text).toContain(`.\n\nAnmelden:\n\n${link}\n\n`);
+    const { link } = sample(name) as { link: string };
+    for (const locale of locales) {
+      const button = textWith(locale, `email.${name.replaceAll('-', '_')}.button` as TextKey, String);
+      const { html, text } = await renderEmail(name, locale, sample(name));
+      expect(html.replace(/\s+/g, ' ')).toContain(`> ${button} </a>`);
+      expect(text).toContain(`\n\n${button}:\n\n${link}\n\n`);
+    }
   },
 );
 
