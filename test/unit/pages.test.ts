@@ -650,6 +650,13 @@ describe('sign-in-address', () => {
   });
 });
 
+test('buttons that are only the names of other second steps are in a group that says what they do', () => {
+  const html = render('mfa-challenge', everyPage('ana@example.com')['mfa-challenge']);
+  expect(html).toMatch(
+    /<div class="or" role="group" aria-labelledby="others">\s*<p class="fine" id="others">Confirm in another way<\/p>/,
+  );
+});
+
 test('of several sessions in one browser each button names the one that it ends', () => {
   const html = render('account', everyPage('ana@example.com').account);
   const buttons = [...html.matchAll(/<button [^>]*name="(?:end|forget)" value="[0-9a-f-]{36}"[^>]*>/g)];
