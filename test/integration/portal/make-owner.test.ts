@@ -114,6 +114,18 @@ test('whoever is getting another address at this moment does not become an Owner
   expect(await appointed(account)).toEqual([]);
 });
 
+test('an Account that is being closed at this moment gets no Owner', async () => {
+  const person = await newPerson(api);
+  const outcome = await comingUpon(
+    api.database,
+    (tx) => tx.query('update accounts set closed_at = now() where id = $1', [account.scope.accountId]),
+    () => makeOwner(account.accountSlug, person.email),
+  );
+  expect(outcome).toBe('no_account');
+  expect(await appointed(account)).toEqual([]);
+  expect(await rowsOf(api, 'select from memberships where user_id = $1', [person.userId])).toEqual([]);
+});
+
 test('only administrators with a confirmed address become Owners, and only of an open Account', async () => {
   expect(await makeOwner(account.accountSlug, 'nobody@example.com')).toBe('no_user');
   const unconfirmed = await newPerson(api, { emailVerifiedAt: null });
