@@ -680,6 +680,13 @@ test('of what can be changed about a sign-in, each link names what it changes', 
   expect(names(false)).toEqual(['Change: Email', 'Choose one: Password']);
 });
 
+test('on administrators’ pages a pasted text is cut to what the API accepts as a password, which then says that it is too long', () => {
+  for (const name of ['choose-password', 'accept-invite', 'verify-email', 'confirm-email-change'] as const) {
+    const html = render(name, everyPage('ana@example.com')[name]);
+    expect(html).toMatch(/name="password" type="password" autocomplete="[a-z-]+" maxlength="1024"/);
+  }
+});
+
 test('of two passwords each button that shows one names it', () => {
   const page = everyPage('ana@example.com')['account-password'];
   const buttons = (hasPassword: boolean) => {
