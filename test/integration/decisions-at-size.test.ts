@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
-import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
+import { rowsRead, type Sent } from '../support/generic-plans.js';
 import { callsWith, rootOf } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
 
@@ -12,7 +12,7 @@ const many = 3_000;
 let api: TestApi;
 let large: TestAccount;
 let small: TestAccount;
-let asked: { text: string; values: unknown[] }[] = [];
+let asked: Sent[] = [];
 
 beforeAll(async () => {
   api = await startApi();
@@ -41,32 +41,6 @@ async function somebody(account: TestAccount) {
   await post(account, '/api/v1/permissions', 201, { key: 'door.open', name: 'Open the door' });
   const person = await post(account, '/api/v1/identities', 201, { email: `${uuidv7()}@example.com` });
   return { personId: person.data.id as string };
-}
-
-/** Returns how many rows of a table the statement reads, with a generic plan, as in the service. */
-async function rowsRead(table: string, { text, values }: (typeof asked)[number]): Promise<number> {
-  const literal = (value: unknown): string => {
-    if (value === null) return 'null';
-    if (Array.isArray(value)) return pg.escapeLiteral(`{${value.map((one) => one ?? 'null').join()}}`);
-    return pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
-  };
-  const [plan] = await api.database.db.transaction('system', async (tx) => {
-    await tx.query('set local plan_cache_mode = force_generic_plan');
-    await tx.query(`prepare explained as ${text}`);
-    const run = `execute explained (${values.map(literal).join()})`;
-    const plans = await tx.query(`explain (analyze, timing off, format json) ${run}`);
-    await tx.query('deallocate explained');
-    return plans;
-  });
-  const read = (node: Record<string, unknown>): number => {
-    const own = Number(node['Actual Rows']) + Number(node['Rows Removed by Filter'] ?? 0);
-    const below = (node.Plans as Record<string, unknown>[] | undefined) ?? [];
-    return (
-      (node['Relation Name'] === table ? own * Number(node['Actual Loops']) : 0) +
-      below.reduce((sum, one) => sum + read(one), 0)
-    );
-  };
-  return read(plan['QUERY PLAN'][0].Plan);
 }
 
 /** Assigns an Identity one of thirty roles at each of many nodes. */
@@ -123,5 +97,5 @@ test('a search for resources reads what the person holds, and not the nodes of o
     });
   expect((await search(small, personId)).results).toEqual([]);
   const found = asked.find(({ text }) => text.includes('gatehouse_subtree'))!;
-  expect(await rowsRead('nodes', found)).toBeLessThan(10);
+  expect(await rowsRead(api, 'system', 'nodes', found)).toBeLessThan(10);
 });

@@ -4,6 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { counterTotal } from '../lists/counters.js';
+import { atAnyTime, inEnvironmentsOrder } from '../lists/one-plan.js';
 import type { Page, PageRequest } from '../lists/paging.js';
 import {
   columnsOf,
@@ -65,6 +66,20 @@ export const columns: Record<NodeSort, string[]> = {
   slug: ['node.slug', 'node.id'],
 };
 
+/**
+ * How all nodes, or all organizations, are read in an order: as one plan for all tenants needs it. No index matches the
+ * Account, since PostgreSQL would read all nodes by it and by the Environment, of which it expects next to none.
+ */
+export const wholeIn = (sortBy: NodeSort) => ({
+  where: (put: Bind): string =>
+    `(node.account_id = $1) is true and ${
+      sortBy === 'created_at'
+        ? `node.environment_id = $2 and ${atAnyTime('node.created_at', put)}`
+        : inEnvironmentsOrder('node.environment_id')
+    }`,
+  columns: sortBy === 'created_at' ? columns.created_at : ['node.environment_id', ...columns[sortBy]],
+});
+
 /** @param conditions on a row `node`, besides its tenant */
 const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => ({
   from: 'nodes node',
@@ -83,17 +98,17 @@ export function listNodes(
   sight: Sight,
   page: NodePage & PlaceFilters,
 ): Promise<Page<NodeInSight>> {
-  const sorted = columns[page.sortBy];
   const { q, nodeType, status, slug, parentNodeId } = page;
   const isWhole = seesAll(sight) && [q, nodeType, status, slug, parentNodeId].every((filter) => filter === undefined);
   if (isWhole) {
-    const all = nodesIn(sight, () => []);
-    return readPageByTotal(db, scope, { ...all, total: () => counterTotal('nodes') }, page, sorted);
+    const { where, columns } = wholeIn(page.sortBy);
+    const all = { ...nodesIn(sight, () => []), where, total: () => counterTotal('nodes') };
+    return readPageByTotal(db, scope, all, page, columns);
   }
   return db.transaction(scope, async (tx) => {
     const filters = await filtersOf(tx, scope, page);
     const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...placedAt(page, put), ...filters(put)]);
-    return readCountedPage(tx, scope, nodes, page, sorted);
+    return readCountedPage(tx, scope, nodes, page, columns[page.sortBy]);
   });
 }
 

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { InviteStatus } from '../../../entities/administrator-invite.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
+import { atAnyTime } from '../lists/one-plan.js';
 import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { rowCount } from '../lists/row-counts.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
@@ -27,6 +28,12 @@ const sorted: Record<IdentityInviteSort, readonly string[]> = {
 type Conditions = (put: Bind) => string[];
 
 /**
+ * Written so that no index matches the Account: PostgreSQL would read all invites by it and by the Environment, of which
+ * it expects next to none.
+ */
+const ofEnvironment = 'invite.environment_id = $2 and (invite.account_id = $1) is true';
+
+/**
  * Returns a page of the invites of an Environment or of an Account, without invitations of organizations, which have
  * lists of their own. The total of an unfiltered list is kept in a counter; with filters the rows are counted.
  */
@@ -36,15 +43,17 @@ export function listInvites(
   page: IdentityInvitesPage,
   { into, now }: { into: Into; now: Date },
 ): Promise<Page<ListedInvite>> {
+  const ofAccount = into ? '(invite.account_id = $1) is true' : 'invite.account_id = $1';
   const list = invites(page, now, (put) => [
     scope.environmentId === undefined
-      ? `invite.account_id = $1 and $2::uuid is null and ${environmentStands('invite')}`
-      : 'invite.account_id = $1 and invite.environment_id = $2',
+      ? `${ofAccount} and $2::uuid is null and ${environmentStands('invite')}`
+      : ofEnvironment,
     into === undefined
       ? `invite.intent <> 'organization'`
       : into === null
         ? `invite.intent = 'directory'`
         : `invite.intent = 'activate' and invite.environment_id = ${put(into)}`,
+    ...(isWhole(page) ? [atAnyTime('invite.created_at', put)] : []),
   ]);
   if (isWhole(page))
     return readPageByTotal(
@@ -69,9 +78,7 @@ export const listInvitations = (
   readCountedPage(
     tx,
     scope,
-    invites(page, now, (put) => [
-      `invite.account_id = $1 and invite.environment_id = $2 and invite.organization_id = ${put(organizationId)}`,
-    ]),
+    invites(page, now, (put) => [`${ofEnvironment} and invite.organization_id = ${put(organizationId)}`]),
     page,
     sorted[page.sortBy],
   );

@@ -6,10 +6,11 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { organizationType } from '../hierarchy/rules.js';
 import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
-import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
+import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode, wholeIn } from '../hierarchy/tree.js';
 import { counterTotal } from '../lists/counters.js';
 import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
+import type { Bind } from '../lists/sql-parameters.js';
 
 /** The counts of an organization. */
 type Counts = Pick<Organization, 'memberCount' | 'pendingInviteCount'>;
@@ -39,12 +40,13 @@ export function listOrganizations(
   { q, slug, parentNodeId, ...page }: OrganizationPage,
   at: Date,
 ): Promise<Page<ShownOrganization>> {
+  // A literal, so that PostgreSQL recognizes the indexes of organizations.
+  const isOne = `node.node_type = 'organization'`;
   const organizations: RowList = {
     from: 'nodes node',
     where: (put) =>
       [
-        // The type is a literal, so that PostgreSQL recognizes the indexes of organizations.
-        `node.account_id = $1 and node.environment_id = $2 and node.node_type = 'organization'`,
+        `node.account_id = $1 and node.environment_id = $2 and ${isOne}`,
         ...onlySeen(sight, put),
         ...placedAt({ slug, parentNodeId }, put),
         // By a function, since row-level security keeps PostgreSQL from using the trigrams.
@@ -56,11 +58,13 @@ export function listOrganizations(
       `${columnsOf('node', shownOfNode)}, organization.member_count as "memberCount",
         ${waiting(`${put(at)}::timestamptz`)} as "pendingInviteCount"`,
   };
-  const sorted = columns[page.sortBy];
   const isWhole = seesAll(sight) && [q, slug, parentNodeId].every((filter) => filter === undefined);
-  if (isWhole)
-    return readPageByTotal(db, scope, { ...organizations, total: () => counterTotal('organizations') }, page, sorted);
-  return db.transaction(scope, (tx) => readCountedPage(tx, scope, organizations, page, sorted));
+  if (!isWhole)
+    return db.transaction(scope, (tx) => readCountedPage(tx, scope, organizations, page, columns[page.sortBy]));
+  const whole = wholeIn(page.sortBy);
+  const where = (put: Bind) => `${isOne} and ${whole.where(put)}`;
+  const total = () => counterTotal('organizations');
+  return readPageByTotal(db, scope, { ...organizations, where, total }, page, whole.columns);
 }
 
 /** @throws DomainError organization.not_found */

@@ -6,6 +6,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assignments/assigned-roles.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../lists/identity-search.js';
+import { atAnyTime } from '../lists/one-plan.js';
 import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal, readRows } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
@@ -60,12 +61,6 @@ const membersOf = (
     )} as roles`,
 });
 
-/**
- * Always true: given bounds that it does not know, PostgreSQL assumes few rows and uses the index in its order, instead
- * of sorting all members of a large organization.
- */
-const atAnyTime = (put: Bind) => `member.created_at between ${put('-infinity')} and ${put('infinity')}`;
-
 const kept = (organizationId: string) => (put: Bind) =>
   `(select member_count from organizations where account_id = $1 and environment_id = $2 and id = ${put(organizationId)})`;
 
@@ -88,7 +83,7 @@ export async function listMembers(
       return membersIn(await readCountedPage<Row>(tx, scope, found, page, sorted));
     });
   }
-  const how = withPerson ? { withPerson } : { and: atAnyTime };
+  const how = withPerson ? { withPerson } : { and: (put: Bind) => atAnyTime('member.created_at', put) };
   const members = { ...membersOf(organizationId, at, how), total: kept(organizationId) };
   const found = await readPageByTotal<Row>(db, scope, members, page, sorted);
   if (found.itemCount === 0) await db.transaction(scope, (tx) => findOrganization(tx, scope, organizationId));

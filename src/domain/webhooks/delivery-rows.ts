@@ -2,6 +2,7 @@ import type { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import type { WebhookDelivery, WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import type { Db } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
+import { atAnyTime } from '../lists/one-plan.js';
 import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { rowCount } from '../lists/row-counts.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
@@ -82,7 +83,7 @@ export async function listDeliveries(
   const isSearched = Boolean(eventType || page.q);
   if (!isSearched && (!status || status === 'succeeded')) {
     const all = deliveriesOf(webhookId, (put) => [
-      atAnyTime(put),
+      atAnyTime('delivery.created_at', put),
       ...(status ? [`delivery.status = '${status}'`] : []),
     ]);
     const total = totalOf(scope, webhookId, status);
@@ -98,12 +99,6 @@ export async function listDeliveries(
     return withMoments(await readCountedPage<ShownDelivery>(tx, scope, found, page, columns));
   });
 }
-
-/**
- * SQL: true for every delivery. PostgreSQL does not know the bounds when it plans, so it expects few rows, and reads
- * the index in its order instead of sorting all deliveries of a subscription that has more than most.
- */
-const atAnyTime = (put: Bind) => `delivery.created_at between ${put('-infinity')} and ${put('infinity')}`;
 
 function searched({ q, eventType }: { q: string | undefined; eventType: string | undefined }, put: Bind): string[] {
   const conditions = ['delivery.account_id = $1 and delivery.environment_id is not distinct from $2'];
