@@ -53,7 +53,6 @@ export const parts: readonly Part[] = [
   ),
   rowsOf('webhook_deliveries'),
   (tx, removal, batchSize) => removePeople(tx, removal, Math.ceil(batchSize / 5)),
-  removeFormerMembersSessions,
   rowsOf('role_assignments'),
   rowsOf('identity_links'),
   rowsOf('emailed_codes'),
@@ -63,4 +62,5 @@ export const parts: readonly Part[] = [
   rowsOf('organizations'),
   rowsOf('nodes', 'order by cardinality(path) desc'), // leaves first: deleting a node deletes those below it
   rowsOf('role_permissions'),
+  removeFormerMembersSessions, // last: each step begins with the first part, and this one reads everybody of the Account
 ];

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { createApplications } from '../../../src/domain/applications/applications.js';
 import { createEmails } from '../../../src/domain/emails/emails.js';
@@ -8,6 +9,7 @@ import { createMfaGraces } from '../../../src/domain/mfa/grace/grace.js';
 import { mfaMails } from '../../../src/domain/mfa/mails.js';
 import { days } from '../../../src/platform/clock.js';
 import { dbWithin } from '../../../src/platform/database/db-within.js';
+import { ScopedRunner } from '../../../src/platform/database/scoped-runner.js';
 import { outcomeOf } from '../../support/answers.js';
 import { baseUrl, newAccount, send, type TestAccount, type TestApi } from '../../support/api.js';
 import { startApiBesideTemporal } from '../../support/api-beside-temporal.js';
@@ -215,6 +217,29 @@ test('an environment is deleted batch by batch, and its waiting processes are to
   expect(windows.filter(({ input }) => people.includes(input.identityId as string))).toHaveLength(3);
   const events = `select metadata, actor_id from events where account_id = $1 and action = 'environment.erased'`;
   expect(await query(events, [accountId])).toEqual([{ metadata: { identities_deleted: 6 }, actor_id: account.userId }]);
+});
+
+test('everybody of the account is looked at once, and not again at each step of a removal', async () => {
+  await inhabit(2);
+  for (let i = 0; i < 6; i++) await owner('POST', `${environment}/nodes`, { name: `N${i}`, node_type: 'unit' });
+  await deleted();
+  const { id } = await removalOf(account.scope.environmentId);
+  const query = ScopedRunner.prototype.query;
+  let looks = 0;
+  const spy = jest.spyOn(ScopedRunner.prototype, 'query').mockImplementation(function (
+    this: ScopedRunner,
+    text,
+    ...rest
+  ) {
+    if (text.includes('from identities i')) looks++;
+    return query.call(this, text, ...rest);
+  });
+  const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date(), batchSize: 2, stepMs: 0 });
+  let steps = 0;
+  while ((await removals.advance(id)) === 'more') steps++;
+  spy.mockRestore();
+  expect(steps).toBeGreaterThan(5);
+  expect(looks).toBe(1);
 });
 
 test('an operator can halt a removal, which reopens nothing, and resume it', async () => {
