@@ -5,7 +5,9 @@ import { type WaitingMail, waitingMails } from '../../support/identity-mails.js'
 import { counted, interleaved } from '../../support/interleaving.js';
 import { enrollTotp } from '../../support/mfa.js';
 import { newProvider, password, type TestEnvironment, type TestProvider } from '../../support/oauth.js';
+import { newOrganization } from '../../support/organizations.js';
 import { newOther } from '../../support/other-environment.js';
+import { newVerifiedDomain } from '../../support/sso.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;
@@ -243,6 +245,24 @@ describe('who may change it', () => {
       [place.accountId, name, status],
     );
 
+  /** Has a directory of the Environment provision a person. */
+  const provisioned = (place: TestEnvironment, { id }: { id: string }) =>
+    provider.query(
+      `insert into scim_users (account_id, environment_id, identity_id, directory_id, user_name, user_name_key, attributes,
+         made_membership, is_suspended, created_at, updated_at) values ($1, $2, $3, $2, 'ana', 'ana', '{}', true, false, now(), now())`,
+      [place.accountId, place.environmentId, id],
+    );
+  /** Links a person to a provider of the Environment. */
+  const linked = (place: TestEnvironment, { id }: { id: string }) =>
+    provider.query(
+      `with made as (insert into sso_connections (id, account_id, environment_id, scope, type, name, status, owned_by_organization,
+           oidc_scopes, created_at, updated_at)
+         values (gen_random_uuid(), $1, $2, 'identity', 'oidc', 'Okta', 'active', false, '{}', now(), now()) returning id)
+       insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
+       select gen_random_uuid(), $1, id, '1001', $3, now(), now() from made`,
+      [place.accountId, place.environmentId, id],
+    );
+
   test('nobody by default', async () => {
     const place = await provider.newEnvironment();
     const as = bearer((await api.signedIn(await place.newClient(), await place.newIdentity())).access_token);
@@ -264,22 +284,21 @@ describe('who may change it', () => {
 
   test('nobody whom a directory or an identity provider manages', async () => {
     const scim = await someone();
-    await provider.query(
-      `insert into scim_users (account_id, environment_id, identity_id, directory_id, user_name, user_name_key, attributes,
-         made_membership, is_suspended, created_at, updated_at) values ($1, $2, $3, $2, 'ana', 'ana', '{}', true, false, now(), now())`,
-      [scim.place.accountId, scim.place.environmentId, scim.ana.id],
-    );
+    await provisioned(scim.place, scim.ana);
     expect(outcomeOf(await request(scim.as, scim.wanted))).toEqual([403, 'email_change.managed']);
     const sso = await someone();
-    await provider.query(
-      `with made as (insert into sso_connections (id, account_id, environment_id, scope, type, name, status, owned_by_organization,
-           oidc_scopes, created_at, updated_at)
-         values (gen_random_uuid(), $1, $2, 'identity', 'oidc', 'Okta', 'active', false, '{}', now(), now()) returning id)
-       insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
-       select gen_random_uuid(), $1, id, '1001', $3, now(), now() from made`,
-      [sso.place.accountId, sso.place.environmentId, sso.ana.id],
-    );
+    await linked(sso.place, sso.ana);
     expect(outcomeOf(await request(sso.as, sso.wanted))).toEqual([403, 'email_change.managed']);
+  });
+
+  test('anybody else: it does not matter who has a domain in another environment, or whom else a directory or a provider knows', async () => {
+    const { place, as, ana, wanted } = await someone();
+    const elsewhere = { ...place, ...(await newOther(provider, place)) };
+    const organization = await newOrganization(provider, elsewhere);
+    await newVerifiedDomain(provider, elsewhere, ana.email.split('@')[1] as string, organization.id);
+    await linked(place, await place.newIdentity());
+    await provisioned(place, await place.newIdentity());
+    expect(outcomeOf(await request(as, wanted))).toEqual([200, null]);
   });
 
   test('nobody from or to a domain that was verified, whether or not somebody has the address', async () => {
@@ -310,6 +329,9 @@ describe('who may change it', () => {
       place.environmentId,
     ]);
     expect(outcomeOf(await request(there, wanted))).toEqual([200, null]);
+    const another = await newOther(provider, place, { type: 'production' });
+    await another.join(ana.id);
+    expect(outcomeOf(await request(there, wanted))).toEqual([404, 'route.not_found']);
   });
 
   test.each([
