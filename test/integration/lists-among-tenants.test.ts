@@ -100,3 +100,28 @@ test('a page of the invites into one environment of an account is, too', async (
   expect(read).toHaveLength(2);
   for (const count of read) expect(count).toBeLessThan(100);
 });
+
+test('what depends on the size of a tenant is planned for it each time, and no plan for the average is kept', async () => {
+  const { environmentId } = account.scope;
+  const [{ id: root } = { id: '' }] = (
+    await send(api.app, 200, { url: '/api/v1/nodes?order=asc', headers: key })
+  ).json().items;
+  const inEnvironment = ['identities?sort_by=email', 'identities/with-roles?status=active', 'identities/summary'];
+  inEnvironment.push(`nodes/${root}/children`, 'nodes?status=active', 'audit-logs?from=2026-01-01T00:00:00Z');
+  const inAccount = [
+    'identities/summary',
+    `identities?environment_id=${environmentId}`,
+    'processes?open=true&kind=email',
+  ];
+  for (let i = 0; i < 3; i++) {
+    for (const path of inEnvironment) await send(api.app, 200, { url: `/api/v1/${path}`, headers: key });
+    for (const path of inAccount)
+      await send(api.app, 200, { url: `/portal/v1/accounts/${account.accountSlug}/${path}`, headers: owner });
+  }
+  const kept = await api.database.db.transaction('system', (tx) =>
+    tx.query(
+      `select statement from pg_prepared_statements where statement ~* '^select' and statement ~* 'count\\(|limit (20|\\$)'`,
+    ),
+  );
+  expect(kept).toEqual([]);
+});

@@ -1,4 +1,4 @@
-import { createPreparedTexts } from '../../src/platform/database/prepared-texts.js';
+import { createPreparedTexts, plannedForItsValues } from '../../src/platform/database/prepared-texts.js';
 
 test('a text is prepared at its second use, under one name for ever', () => {
   const { nameOf } = createPreparedTexts();
@@ -18,6 +18,11 @@ test.each([
 ])('a text with a page’s numbers or all columns is never prepared: %s', (text) => {
   const { nameOf } = createPreparedTexts();
   for (let i = 0; i < 3; i++) expect(nameOf(text, [1])).toBeUndefined();
+});
+
+test('a text that is planned for its values is never prepared', () => {
+  const { nameOf } = createPreparedTexts();
+  for (let i = 0; i < 3; i++) expect(nameOf(plannedForItsValues('select $1'), [1])).toBeUndefined();
 });
 
 test('the first row of a query is prepared', () => {

@@ -6,7 +6,7 @@ import { recordEvent } from '../events/record.js';
 import type { Turns } from '../limits/fair-queue.js';
 import { afterCursor, type CursorPlace, placeIn } from '../lists/cursors.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../lists/paging.js';
-import { type Ask, statementOf } from '../lists/row-pages.js';
+import { type Ask, askIn, statementOf } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import { type AuditFilters, type AuditPlace, isPlannedOnce, timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';
@@ -39,7 +39,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
 
   const read = (place: AuditPlace, filters: AuditFilters, snapshot: string, after?: AuditRow): Promise<AuditRow[]> =>
     db.transaction(tenantOf(place), (tx) =>
-      readAuditRows(asking(tx), place, filters, {
+      readAuditRows(askIn(tx), place, filters, {
         order: 'asc',
         take: rowsPerBatch,
         and: (put) => [
@@ -68,7 +68,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
       const scope = tenantOf(place);
       const found = await (isPlannedOnce(place, filters)
         ? readPage((text, values) => db.statementIn(scope, statementOf(text), values), place, filters, page)
-        : db.transaction(scope, (tx) => readPage(asking(tx), place, filters, page)));
+        : db.transaction(scope, (tx) => readPage(askIn(tx), place, filters, page)));
       return { ...found, rows: await named(place.accountId, found.rows) };
     },
 
@@ -80,7 +80,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
     async view(place: AuditPlace, id: string): Promise<AuditDetail> {
       const { row, correlated, acted } = await db.transaction(tenantOf(place), async (tx) => {
         const [row] = await readAuditRows(
-          asking(tx),
+          askIn(tx),
           place,
           {},
           { order: 'asc', take: 1, and: (put) => [`id = ${put(id)}`, ...nearId(id, put)] },
@@ -157,7 +157,7 @@ async function correlatedWith(tx: EntityManager, place: AuditPlace, row: AuditRo
   const others = relatedByCorrelation - 1;
   const from = (order: 'asc' | 'desc') =>
     readAuditRows(
-      asking(tx),
+      askIn(tx),
       place,
       { correlationId },
       { order, take: others, and: (put) => beyond(placeIn(row), put, order) },
@@ -171,7 +171,7 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) 
   const { actorId, actorType } = row;
   if (actorId === null) return [];
   return readAuditRows(
-    asking(tx),
+    askIn(tx),
     place,
     { actorId },
     {
@@ -195,8 +195,3 @@ const beyond = (place: CursorPlace, put: Bind, order: 'asc' | 'desc' = 'asc'): s
   afterCursor(place, byAge, order, put),
 ];
 const byAge = ['created_at', 'id'];
-
-const asking =
-  (tx: EntityManager): Ask =>
-  (text, values) =>
-    tx.query(text, values);

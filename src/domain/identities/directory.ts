@@ -3,6 +3,7 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { forItsValues, plannedForItsValues } from '../../platform/database/prepared-texts.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
@@ -100,7 +101,7 @@ export function createDirectory({ db, now, processes, mostFound = usualMost }: D
     summary: ({ accountId }: AccountScope): Promise<DirectorySummary> =>
       db.transaction({ accountId }, async (tx) => {
         const [row] = await tx.query<DirectorySummary[]>(
-          `select i.total, m.active, m.members - m.active as inactive, i.total - m.members as "directoryOnly", i.unverified,
+          plannedForItsValues(`select i.total, m.active, m.members - m.active as inactive, i.total - m.members as "directoryOnly", i.unverified,
              f."mfaEnrolled"
            from (select count(*)::int as total, count(*) filter (where email_verified_at is null)::int as unverified
                from identities where account_id = $1) i,
@@ -108,7 +109,7 @@ export function createDirectory({ db, now, processes, mostFound = usualMost }: D
                select bool_or(m.is_active) as is_active from environment_memberships m
                  join environments e on e.id = m.environment_id and e.account_id = m.account_id
                where m.account_id = $1 group by m.identity_id) each) m,
-             (select count(distinct identity_id)::int as "mfaEnrolled" from mfa_factors where account_id = $1) f`,
+             (select count(distinct identity_id)::int as "mfaEnrolled" from mfa_factors where account_id = $1) f`),
           [accountId],
         );
         return row as DirectorySummary;
@@ -125,7 +126,7 @@ async function readDirectory(
   const { q, environmentId, isActive } = page;
   if (q)
     return searchDirectory(tx, accountId, { ...page, q }, { meantBy: (put) => meantBy(page, 'i', put), mostFound });
-  const query = tx.createQueryBuilder(Identity, 'identity').where({ accountId });
+  const query = tx.createQueryBuilder(Identity, 'identity').comment(forItsValues).where({ accountId });
   const meant = meantBy(page, 'identity', (value) => {
     query.setParameter('environmentId', value);
     return ':environmentId';

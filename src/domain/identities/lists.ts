@@ -3,6 +3,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assignments/assigned-roles.js';
 import { notEnded } from '../access/decisions/in-force.js';
 import type { Page } from '../lists/paging.js';
+import { askIn } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import { type IdentitiesPage, type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
 
@@ -42,7 +43,7 @@ export async function pageWithRoles(
   meant: Meant,
   held: { nodeId?: string; at: Date },
 ): Promise<Page<ListedWithRoles>> {
-  const found = await readPageOfMembers((text, values) => tx.query(text, values), scope, page, meant);
+  const found = await readPageOfMembers(askIn(tx), scope, page, meant);
   const ids = found.rows.map(({ identity }) => identity.id);
   const roles = await assignedRolesOf(tx, scope, ids, held);
   return { ...found, rows: found.rows.map((row) => ({ ...row, roles: roles.get(row.identity.id) ?? [] })) };

@@ -14,7 +14,7 @@ import {
   mostFound as usualMost,
 } from '../lists/identity-search.js';
 import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../lists/paging.js';
-import { type Ask, limitFor, statementOf } from '../lists/row-pages.js';
+import { type Ask, askIn, limitFor, statementOf } from '../lists/row-pages.js';
 import { type Bind, bindInto } from '../lists/sql-parameters.js';
 import { type ListedProfile, listedFields } from './profile.js';
 import { fromWaymark, type Waymarked } from './waymarks.js';
@@ -67,7 +67,7 @@ export function readMembers(
 ): Promise<Page<ListedMember>> {
   const alone: Ask = (text, values) => db.statementIn(scope, statementOf(text), values);
   if (page.q || page.sortBy === 'created_at') return readPageOfMembers(alone, scope, page, meant);
-  return db.transaction(scope, (tx) => readPageOfMembers((text, values) => tx.query(text, values), scope, page, meant));
+  return db.transaction(scope, (tx) => readPageOfMembers(askIn(tx), scope, page, meant));
 }
 
 /** Does the same with a given way to run a statement, such as a transaction. @throws DomainError validation.failed */

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { plannedForItsValues } from '../../platform/database/prepared-texts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal, inactiveTotal } from '../lists/counters.js';
 
@@ -19,13 +20,13 @@ export async function identitiesSummary(tx: EntityManager, scope: EnvironmentSco
   const isHere = (id: string) =>
     `exists (select from environment_memberships m where m.environment_id = $2 and m.identity_id = ${id} and m.account_id = $1)`;
   const [counted] = await tx.query<IdentitiesSummary[]>(
-    `select total, total - inactive as active, inactive, unverified, "mfaEnrolled"
+    plannedForItsValues(`select total, total - inactive as active, inactive, unverified, "mfaEnrolled"
      from (select ${counterTotal('identities')}::int as total) t,
        (select ${inactiveTotal}::int as inactive) i,
        (select count(*)::int as unverified from identities p
         where account_id = $1 and email_verified_at is null and ${isHere('p.id')}) u,
        (select count(distinct identity_id)::int as "mfaEnrolled" from mfa_factors f
-        where account_id = $1 and ${isHere('f.identity_id')}) f`,
+        where account_id = $1 and ${isHere('f.identity_id')}) f`),
     [scope.accountId, scope.environmentId],
   );
   return counted as IdentitiesSummary;

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
+import { plannedForItsValues } from '../../platform/database/prepared-texts.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { afterCursor, placedBy, type RowPlace } from './cursors.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
@@ -27,6 +28,12 @@ export interface RowList {
 
 /** Runs one statement in the scope of a list. */
 export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
+
+/** Runs the statements of a list in a transaction, each planned for its values: tenants differ in size. */
+export const askIn =
+  (tx: EntityManager): Ask =>
+  (text, values) =>
+    tx.query(plannedForItsValues(text), values);
 
 /** Returns columns of a table's alias for a select list, named like their properties. */
 export const columnsOf = (alias: string, properties: readonly string[]): string =>
@@ -114,7 +121,7 @@ export const readCountedPage = <Row>(
   list: RowList,
   page: Sorted,
   columns: readonly string[],
-): Promise<Page<Row>> => readSlice((text, values) => tx.query(text, values), scope, list, page, columns);
+): Promise<Page<Row>> => readSlice(askIn(tx), scope, list, page, columns);
 
 type Expression = (put: Bind) => string;
 
@@ -137,9 +144,7 @@ async function readSlice<Row>(
   const [age, id] = columns as [string, string];
   const place = request.sortBy === 'created_at' ? `, ${placedBy(age, id)}` : '';
   const select = (put: Bind, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
-    // With a number in the text, PostgreSQL plans each time, as for any text that is not prepared
-    // (src/platform/database/prepared-texts.ts).
-    const offset = total === undefined ? `offset ${at}` : at > 0 ? `offset ${put(at)}` : '';
+    const offset = at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
     const following = last ? ` and ${afterCursor(last, columns, direction, put)}` : '';
     const found = `select ${list.key} as key${carried} from ${list.from} where ${where}${following} ${sorted} limit ${limitFor(count)} ${offset}`;

@@ -3,6 +3,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
 import { type Page, type PageRequest, pageOf, stretchOf } from '../lists/paging.js';
+import { askIn } from '../lists/row-pages.js';
 import { bindInto } from '../lists/sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';
@@ -37,7 +38,7 @@ export async function listRows(
     const found = itemCount <= few ? `select * from (${listed} offset 0) found` : listed;
     return `(${found} ${sorted} limit ${at + count})`;
   };
-  const rows = await tx.query<(ProcessRow & RowPlace)[]>(
+  const rows = await askIn(tx)<ProcessRow & RowPlace>(
     `select *, ${placedBy(...columns)} from (${union(asked, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
   );

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { rowCount } from '../lists/row-counts.js';
+import { askIn } from '../lists/row-pages.js';
 import { bindInto } from '../lists/sql-parameters.js';
 import type { Kind } from './kind.js';
 import { conditions, type Filters, fewOf, rowsOf, standsIn, union, unusual } from './rows.js';
@@ -38,7 +39,7 @@ export async function readTotal(
     return found(filters);
   };
   const text = `select ${total()} as total where $1::uuid is not null and $2::timestamptz is not null`;
-  const [row] = await tx.query<{ total: string }[]>(text, values);
+  const [row] = await askIn(tx)<{ total: string }>(text, values);
   return Number(row!.total);
 }
 

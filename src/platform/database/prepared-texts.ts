@@ -5,6 +5,16 @@ const mostValues = 40;
 const mostNames = 400;
 const mostCandidates = 2_000;
 
+/** The comment at the beginning of a text that is planned for its values. */
+export const forItsValues = 'planned for its values';
+
+/**
+ * Returns a text that is never kept prepared, so that PostgreSQL plans it for the values at hand each time. For
+ * statements that read more of a large tenant than of a small one: after five plans of a prepared one PostgreSQL compares
+ * what they cost with a plan for the average tenant, which costs less since that one is small, and keeps it for all.
+ */
+export const plannedForItsValues = (text: string): string => `/* ${forItsValues} */ ${text}`;
+
 /**
  * Decides which statements PostgreSQL keeps prepared: those whose text recurs. Texts that contain a page's numbers
  * would only fill its memory, and a `select *` would break when a migration adds a column.
@@ -17,6 +27,7 @@ export function createPreparedTexts() {
     nameOf(text: string, values: readonly unknown[]): string | undefined {
       const known = names.get(text);
       if (known !== undefined) return known;
+      if (text.startsWith(`/* ${forItsValues}`)) return undefined;
       if (text.length > longestText || values.length > mostValues || names.size >= mostNames) return undefined;
       if (!seenOnce.delete(text)) {
         if (seenOnce.size >= mostCandidates) seenOnce.clear();
