@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { answerPreflights } from '../browsers/cors.js';
+import { countRefusals } from '../principals/client-limits.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { identityCredential } from '../principals/identity.js';
 import { registerEach } from '../register-each.js';
@@ -39,6 +40,7 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
   const options = { provider, logins, api, leaving, captcha, limits, idempotentRequests };
   answerPreflights(app);
   await app.register(async (routes) => {
+    countRefusals(routes, limits);
     routes.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
     await registerEach(routes, [login, selectApplication, refresh, logout], options);
     await registerEach(routes, [totpChallenge, recoveryCodeChallenge, emailOtpChallenge, webauthnChallenge], options);

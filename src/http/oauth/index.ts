@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { readForms } from '../browsers/form-bodies.js';
 import { declareEvents } from '../event-lists/oauth.js';
 import { handlePageErrors } from '../pages/error-page.js';
+import { countRefusals } from '../principals/client-limits.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
@@ -55,7 +56,10 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
   });
   await app.register(async (endpoints) => {
     handleOAuthErrors(endpoints);
-    endpoints.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
-    await registerEach(endpoints, [token, revoke, introspect, userinfo], options);
+    await endpoints.register(async (counted) => {
+      countRefusals(counted, options.limits);
+      counted.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
+      await registerEach(counted, [token, revoke, introspect, userinfo], options);
+    });
   });
 };

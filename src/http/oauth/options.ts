@@ -13,7 +13,7 @@ export interface OAuthOptions {
   logins: Logins;
   sso: Sso;
   captcha: Captcha;
-  limits: Pick<RateLimits, 'general' | 'exact'>;
+  limits: Pick<RateLimits, 'exact' | 'general' | 'hasCounted'>;
 }
 
 /** The dependencies of the hosted pages. */

@@ -24,6 +24,7 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
         noStore(reply);
         const presented = presentedTokens(request);
         const [token] = presented;
+        if (presented.length !== 1) await limits.general('anonymous', request.ip, reply);
         if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');
         // RFC 6750 §3.1: a request without a token gets the scheme and no error.
         if (token === undefined) return reply.code(401).header('www-authenticate', 'Bearer').send();

@@ -1,6 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients/clients.js';
+import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { subscriberOf } from '../../platform/database/subscriber.js';
+import { httpStatusOf } from '../error-statuses.js';
+import { refusalOf } from '../errors.js';
 import type { RateLimits } from '../surfaces/rate-limits.js';
 
 /**
@@ -26,4 +29,21 @@ export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'
   const { clientId, clientType } = client;
   await limits.general('apiKey', clientType === 'public' ? `${clientId} ${subscriberOf(ip)}` : clientId, reply);
   return client;
+}
+
+/**
+ * For plugins whose routes count a request once they have authenticated its client: counts by its address what they
+ * refuse before that, such as a body that is malformed.
+ */
+export function countRefusals(app: FastifyInstance, limits: Pick<RateLimits, 'general' | 'hasCounted'>): void {
+  app.setErrorHandler(async (error, request, reply) => {
+    if (isRefusal(error) && !limits.hasCounted(request)) await limits.general('anonymous', request.ip, reply);
+    throw error; // the surface's handler answers it
+  });
+}
+
+/** Whether an error is the caller's doing, as opposed to an outage or a fault of ours. */
+function isRefusal(error: unknown): boolean {
+  const refusal = refusalOf(error);
+  return error instanceof OAuthError || (refusal !== null && httpStatusOf(refusal.code) < 500);
 }

@@ -15,6 +15,8 @@ export interface RateLimits {
    * checked again, the request is not counted again.
    */
   general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
+  /** Whether any limit has counted a request. */
+  hasCounted(request: FastifyRequest): boolean;
 }
 
 /** For whom, or for what, requests are counted. */
@@ -48,18 +50,22 @@ export interface RateLimitOptions {
 export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): RateLimits {
   const memory = (kind: keyof GeneralLimits) =>
     new RateLimiterMemory({ keyPrefix: kind, points: perMinute[kind], duration: 60 });
+  const counted = new WeakSet<FastifyRequest>();
   const general = { apiKey: memory('apiKey'), jwt: memory('jwt'), anonymous: memory('anonymous') };
   return {
     exact(policy, { name, keyOf } = bySubscriber) {
       const limit = { ...policy, counted: name };
       if (!enabled) return Object.assign(async () => {}, { limit });
       const limiter = createLimiter(db, policy);
-      const count: onRequestAsyncHookHandler = async (request, reply) =>
+      const count: onRequestAsyncHookHandler = async (request, reply) => {
+        counted.add(request);
         announce(reply, policy, await limiter.consume(keyOf(request)));
+      };
       return Object.assign(count, { limit });
     },
     async general(kind, key, reply) {
       if (!enabled || reply.request.proof) return;
+      counted.add(reply.request);
       try {
         await general[kind].consume(kind === 'anonymous' ? subscriberOf(key) : key);
       } catch (error) {
@@ -73,6 +79,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
         );
       }
     },
+    hasCounted: (request) => counted.has(request),
   };
 }
 

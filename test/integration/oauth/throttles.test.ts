@@ -160,6 +160,24 @@ describe('what clients call has the general limits', () => {
     expect(await ask(4, `/oauth/${name}`, forged, newAddress())).toEqual([401, 401, 401, 429]);
   });
 
+  test.each([
+    ['a malformed body', '/oauth/token', '{', 400],
+    ['a parameter sent twice', '/oauth/token', '{"grant_type":["refresh_token","refresh_token"]}', 400],
+    ['no token', '/oauth/userinfo', '{}', 401],
+    ['a malformed body', '/v1/identity/auth/refresh', '{', 400],
+    ['a missing field', '/v1/identity/auth/login', '{"client_id":"nobody"}', 400],
+  ])('with %s, at %s', async (_what, url, payload, status) => {
+    const from = newAddress();
+    const headers = { 'content-type': 'application/json' };
+    const seen = [];
+    for (let i = 0; i < 4; i++) {
+      const answer = await api.app.inject({ method: 'POST', url, headers, payload, remoteAddress: from });
+      seen.push(answer.statusCode);
+      if (i === 3) expect(answer.headers['ratelimit-policy']).toBe('"anonymous";q=3;w=60');
+    }
+    expect(seen).toEqual([status, status, status, 429]);
+  });
+
   test.each(['/api/v1/identities', '/v1/identity/auth/me'])('%s for the token of an administrator', async (url) => {
     const account = await newAccount(api);
     const headers = await account.as('owner');
