@@ -8,7 +8,7 @@ import { errors } from '../surfaces/operation.js';
 import { single } from '../surfaces/schemas.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import { byUser } from './limits.js';
+import { creationLimit } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf, userOf } from './signed-in.js';
 
@@ -74,7 +74,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         ],
         isRepeatable: true,
       },
-      preHandler: limits.exact(perUser, byUser), // a retry that gets the earlier answer created nothing
+      ...creationLimit(limits, perUser),
       schema: {
         ...common,
         operationId: 'resumeAccount',

@@ -8,7 +8,7 @@ import { errors } from '../surfaces/operation.js';
 import { Body, Name, Slug, single } from '../surfaces/schemas.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import { byUser } from './limits.js';
+import { creationLimit } from './limits.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
@@ -23,7 +23,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         events: [...accountEvents, 'auth.account_intent_parked'],
         isRepeatable: true,
       },
-      preHandler: limits.exact(perUser, byUser), // a retry that gets the earlier answer created nothing
+      ...creationLimit(limits, perUser),
       schema: {
         operationId: 'createAccount',
         summary: 'Create an account',

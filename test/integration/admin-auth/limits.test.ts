@@ -187,6 +187,20 @@ test('five of twenty parallel sign-ins are let through', async () => {
   expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(15);
 });
 
+test('ten requests an hour for an account count for their user, invalid ones too', async () => {
+  const create = async () => {
+    const { email, password } = await auth.addUser();
+    const signedIn = await auth.post('/login', { email, password }, from('203.0.113.7'));
+    const headers = bearer(signedIn.json().data.access_token);
+    return async () => (await auth.post('/accounts', {}, headers)).statusCode;
+  };
+  const [one, other] = [await create(), await create()];
+  const statuses = [];
+  for (let i = 0; i < 11; i++) statuses.push(await one());
+  expect(statuses).toEqual([...Array(10).fill(400), 429]);
+  expect(await other()).toBe(400);
+});
+
 test('a token of the wrong principal counts like none', async () => {
   const at = Math.floor(Date.now() / 1000);
   const claims = { sub: 'x', aud: auth.baseUrl, iat: at, exp: at + 900, principal_type: 'identity' };
