@@ -157,11 +157,11 @@ export async function composeApi(
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });
-  const onWake = () => {
+  const forgetCached = () => {
     apiKeys.forget();
     provider.clients.forget();
   };
-  const changedCredentials = listenToChannel({ url, channel: cachedCredentialsChannel, onWake, log });
+  const changedCredentials = listenToChannel({ url, channel: cachedCredentialsChannel, onWake: forgetCached, log });
   const sso = createSso({ db, sealing, outbound, passwords, users, baseUrl, rateLimits, now });
   const apiLogins = createApiLogins({ db, sealing, passwords, logins, provider, now });
   const captcha = tracedCaptcha(
@@ -178,6 +178,8 @@ export async function composeApi(
   const assignments = createAssignments({ db, evaluation, rights, now });
   const inviting = { db, sealing, assignments, mailing, now, ttlMs: config.inviteTtlMs };
   const identityInvites = createIdentityInvites(inviting);
+  const connecting = { db, sealing, guard, outbound, assignments, baseUrl, now };
+  const hasCaptcha = captcha.siteKey !== null;
   const services: Services = {
     accessSearch: createSearch({ db, now }),
     accessSetup: createAccessSetup({ db, now }),
@@ -197,7 +199,7 @@ export async function composeApi(
     administratorInvites,
     accountIdentityInvites: createAccountIdentityInvites({ db, identityInvites }),
     administratorRoles: createAdministratorRoles({ db, now }),
-    apiKeyManagement: createApiKeyManagement({ db, evaluation, now, onChanged: apiKeys.forget }),
+    apiKeyManagement: createApiKeyManagement({ db, evaluation, now, forgetCached }),
     assertMayTakeOver: createTakeoverGuard({ db, evaluation, assertRecent: apiLogins.assertRecentOn, now }),
     assertNoStranger: createStrangerGuard({ db, rights }),
     assertStaysInTest: createProductionGuard({ db }),
@@ -210,9 +212,9 @@ export async function composeApi(
     applications: createApplications({ db, now }),
     auditLog: createAuditLog({ db, broadReads }),
     changeFeed: createChangeFeed({ db, notifications: changes }),
-    clientManagement: createClientManagement({ db, now, guard }),
+    clientManagement: createClientManagement({ db, now, guard, forgetCached }),
     directory: createDirectory({ db, now, processes }),
-    environmentSettings: createEnvironmentSettings({ db, graces, hasCaptcha: captcha.siteKey !== null, now }),
+    environmentSettings: createEnvironmentSettings({ db, graces, hasCaptcha, forgetCached, now }),
     environments: createEnvironments({ db, now }),
     evaluation,
     explanations: createExplanations({ db, now }),
@@ -231,7 +233,7 @@ export async function composeApi(
     roles: createRoles({ db, evaluation, now }),
     scimGroupMappings: createScimGroupMappings({ db, assignments, now }),
     scimTokens: createScimTokens({ db, now }),
-    ssoConnections: createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }),
+    ssoConnections: createSsoConnections({ ...connecting, forgetCached }),
     ssoDomains: createSsoDomains({ db, now, schedule: config.domainSchedule, checks: domainChecks, processes }),
     ssoRecoveryCodes: createSsoRecoveryCodes({ db, passwords, now }),
     ssoTests: sso.tests,

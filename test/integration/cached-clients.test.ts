@@ -83,3 +83,13 @@ test('a process forgets a secret that was replaced', async () => {
   await change('POST', `/oauth-clients/${id}/rotate-secret`);
   await until('the old secret is refused', async () => (await introspect()).statusCode === 401);
 });
+
+test('a change applies to the next request to the process that made it', async () => {
+  const { clientId } = await newPublicClient(api, account.scope);
+  const page = () => api.app.inject(authorizeUrl({ clientId }, { redirect_uri: publicClient.redirectUris[0] }));
+  for (const isOn of [false, true, false, true, false]) {
+    await page();
+    await changeSettings({ email_otp_login_enabled: isOn });
+    expect((await page()).body.includes('/oauth/login/email-otp/start')).toBe(isOn);
+  }
+});

@@ -9,7 +9,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Evaluation } from '../access/decisions/evaluate.js';
 import { lackingAt } from '../access/roles/granting.js';
 import type { Permission } from '../access/roles/permissions.js';
-import { announceCredentials } from '../cached-credentials.js';
+import { announceCredentials, type CachesCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
 import { reachOf } from '../capabilities/reach.js';
 import { DomainError, invalidField } from '../errors.js';
@@ -83,20 +83,13 @@ function assertUsable({ accessMode, scopes, expiresAt }: NewApiKey, now: Date): 
 
 const columns = { created_at: ['key.createdAt', 'key.id'], name: ['key.name', 'key.id'] };
 
-export interface ApiKeyManagementDeps {
+export interface ApiKeyManagementDeps extends CachesCredentials {
   db: Db;
   evaluation: Evaluation;
   now: Clock;
-  /** Called after an existing key was changed; other processes are notified by its announcement. */
-  onChanged?: () => void;
 }
 
-export function createApiKeyManagement({
-  db,
-  evaluation,
-  now,
-  onChanged = () => {},
-}: ApiKeyManagementDeps): ApiKeyManagement {
+export function createApiKeyManagement({ db, evaluation, now, ...caches }: ApiKeyManagementDeps): ApiKeyManagement {
   /**
    * Callers can only grant what they hold themselves (contract §5). An end user also has to hold what `beyondScopes`
    * returns: a key holds the permissions that the application has registered, too, so they could otherwise give with it
@@ -115,12 +108,6 @@ export function createApiKeyManagement({
     const lacking = await lackingAt(evaluation, scope, caller, [...scopes, ...more], null);
     if (lacking.length > 0) throw cannotGrant('api_key.cannot_grant', 'scopes', lacking);
   }
-
-  const change = async <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> => {
-    const result = await db.transaction(scope, work);
-    onChanged();
-    return result;
-  };
 
   return {
     list: (scope, page) =>
@@ -169,19 +156,19 @@ export function createApiKeyManagement({
       });
     },
     setActive: (scope, caller, id, isActive) =>
-      change(scope, async (tx) => {
+      db.transaction(scope, async (tx) => {
         const apiKey = await lock(tx, scope, id);
         if (apiKey.isActive === isActive) return apiKey;
         // Somebody may have switched the key off because its secret is in the wrong hands.
         if (isActive) await assertMayGrant(scope, caller, apiKey);
         await tx.update(ApiKey, { ...within(scope), id }, { isActive });
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         const about = { ...scope, resourceId: id, resourceLabel: apiKey.name };
         await recordEvent(tx, 'api_key.updated', { ...about, metadata: { is_active: isActive } });
         return { ...apiKey, isActive };
       }),
     rotate: (scope, caller, id, overlapSeconds) =>
-      change(scope, async (tx) => {
+      db.transaction(scope, async (tx) => {
         const apiKey = await lock(tx, scope, id);
         // The new secret grants the caller everything that the key may do.
         await assertMayGrant(scope, caller, apiKey);
@@ -197,16 +184,16 @@ export function createApiKeyManagement({
           previousSecretExpiresAt: overlapSeconds > 0 ? after(now(), seconds(overlapSeconds)) : null,
         };
         await tx.update(ApiKey, { ...within(scope), id }, rotated);
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         const metadata = { overlap_seconds: overlapSeconds };
         await recordEvent(tx, 'api_key.rotated', { ...scope, resourceId: id, resourceLabel: apiKey.name, metadata });
         return { apiKey: rotated, secret: key };
       }),
     remove: (scope, id) =>
-      change(scope, async (tx) => {
+      db.transaction(scope, async (tx) => {
         const { name } = await lock(tx, scope, id);
         await tx.delete(ApiKey, { ...within(scope), id });
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };

@@ -4,7 +4,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { announceCredentials } from '../cached-credentials.js';
+import { announceCredentials, type CachesCredentials } from '../cached-credentials.js';
 import { becameOf, changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -34,7 +34,8 @@ export function createEnvironmentSettings({
   graces,
   hasCaptcha,
   now,
-}: {
+  ...caches
+}: CachesCredentials & {
   db: Db;
   graces: Pick<MfaGraces, 'policyChanged'>;
   /** Whether this installation has a captcha service. */
@@ -71,7 +72,7 @@ export function createEnvironmentSettings({
         await assertWaysIn(tx, scope, [current, updated]);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         if (changes.mfaPolicy !== undefined || changes.mfaGracePeriodDays !== undefined) {
           const { mfaPolicy, mfaGracePeriodDays: days } = updated;
           await graces.policyChanged(tx, scope, { required: mfaPolicy === 'required', days });

@@ -12,6 +12,7 @@ import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Assignments } from '../access/assignments/assignments.js';
+import type { CachesCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
@@ -39,7 +40,7 @@ import { sealedClientSecret } from './secrets.js';
 import { assertComplete, type ConnectionSettings, emptySettings, settledSettings } from './settings.js';
 import { createStatusChanges } from './status.js';
 
-export interface SsoConnectionsDeps {
+export interface SsoConnectionsDeps extends CachesCredentials {
   db: Db;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   guard: Pick<Guard, 'enter'>;
@@ -78,10 +79,11 @@ export type SsoConnections = ReturnType<typeof createSsoConnections>;
 /**
  * Manages connections to customers' identity providers (contract §8), for administrators, end users and organizations.
  */
-export function createSsoConnections({ db, sealing, guard, outbound, assignments, baseUrl, now }: SsoConnectionsDeps) {
+export function createSsoConnections(deps: SsoConnectionsDeps) {
+  const { db, sealing, guard, outbound, assignments, baseUrl, now, ...caches } = deps;
   const one = async (tx: EntityManager, connection: SsoConnection): Promise<ConnectionDetail> =>
     (await detailsOf(tx, baseUrl, [connection]))[0] as ConnectionDetail;
-  const statuses = createStatusChanges({ db, detail: one, now });
+  const statuses = createStatusChanges({ db, detail: one, now, ...caches });
   const judging = () => ({ guard, now: now() });
 
   /** @throws DomainError validation.failed, role.not_found, permission.required, role.cannot_grant */

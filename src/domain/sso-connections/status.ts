@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, Scope } from '../../platform/database/db.js';
-import { announceCredentials } from '../cached-credentials.js';
+import { announceCredentials, type CachesCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { endAllThrough, removeConnection } from './ending.js';
@@ -20,7 +20,8 @@ export function createStatusChanges({
   db,
   detail,
   now,
-}: {
+  ...caches
+}: CachesCredentials & {
   db: Db;
   detail(tx: EntityManager, connection: SsoConnection): Promise<ConnectionDetail>;
   now: Clock;
@@ -46,7 +47,7 @@ export function createStatusChanges({
         assertComplete(connection);
         const activated = { status: 'active', consecutiveFailures: 0, autoDisabledAt: null, updatedAt: now() } as const;
         await tx.update(SsoConnection, { id: connection.id }, activated);
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         const metadata = { previous_status: connection.status };
         await recordConnectionEvent(tx, 'sso_connection.activated', connection, metadata);
         return detail(tx, { ...connection, ...activated });
@@ -64,7 +65,7 @@ export function createStatusChanges({
         await assertMayEnd(tx, connection, { caller, as: 'disabled' });
         const disabled = { status: 'disabled', updatedAt: now() } as const;
         await tx.update(SsoConnection, { id }, disabled);
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         await recordConnectionEvent(tx, 'sso_connection.disabled', connection, { previous_status: status });
         await endAllThrough(tx, connection, 'sso_connection_disabled', now());
         return detail(tx, { ...connection, ...disabled });
@@ -75,6 +76,7 @@ export function createStatusChanges({
       change(at, caller, async (tx, connection) => {
         await assertMayEnd(tx, connection, { caller, as: 'deleted' });
         await removeConnection(tx, connection, now());
+        await announceCredentials(tx, caches);
       }),
   };
 }

@@ -8,7 +8,7 @@ import { hashSecret, newSecret } from '../../../platform/crypto/one-time-secret.
 import { type Db, within } from '../../../platform/database/db.js';
 import { faultOfTarget, type Guard } from '../../../platform/outbound/guard.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
-import { announceCredentials } from '../../cached-credentials.js';
+import { announceCredentials, type CachesCredentials } from '../../cached-credentials.js';
 import { becameOf, changedFields } from '../../changed-fields.js';
 import { DomainError, invalidField } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
@@ -59,7 +59,8 @@ export function createClientManagement({
   db,
   now,
   guard,
-}: {
+  ...caches
+}: CachesCredentials & {
   db: Db;
   now: Clock;
   guard?: Pick<Guard, 'enter'>;
@@ -129,7 +130,7 @@ export function createClientManagement({
         // A client that begins to use a secret must be given one, and one that stops must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         if (hasNewLogoutUri) await writeLogoutRoutes(tx, updated);
         await recordEvent(tx, 'oauth_client.updated', {
           ...scope,
@@ -146,7 +147,7 @@ export function createClientManagement({
         const secret = newSecret();
         const given = { secretHash: hashSecret(secret), updatedAt: now() };
         await tx.update(OAuthClient, { ...within(scope), id }, given);
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id, resourceLabel: client.name });
         return { client: { ...client, ...given }, secret };
       }),
@@ -155,7 +156,7 @@ export function createClientManagement({
         const { name } = await find(tx, scope, id, { lock: true });
         await tx.insert(RemovedClient, { ...within(scope), id, removedAt: now() });
         await tx.delete(OAuthClient, { ...within(scope), id });
-        await announceCredentials(tx);
+        await announceCredentials(tx, caches);
         await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };
