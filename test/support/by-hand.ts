@@ -1,8 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, WorkflowHandle } from '@temporalio/client';
+import { isTemporalAway } from '../../src/temporal/errors.js';
 import { traceHeader } from '../../workflows/trace-header.js';
 import type { CrashWorld } from './crash/world.js';
 import { namespace } from './temporal.js';
+
+/** Repeats a call while a busy machine's Temporal server refuses it, or does not answer. */
+export async function unlessAway<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isTemporalAway(error) || tries > 100) throw error;
+      await sleep(500);
+    }
+  }
+}
 
 /** What the Temporal UI reads to offer signals and updates to send. */
 export interface Messages {
@@ -14,7 +28,7 @@ export const creatingUpdates = ['confirm', 'resume'];
 
 /** Returns the names of the signals and updates that a running workflow offers. */
 export async function messagesOf(handle: WorkflowHandle) {
-  const { definition } = await handle.query<Messages>('__temporal_workflow_metadata');
+  const { definition } = await unlessAway(() => handle.query<Messages>('__temporal_workflow_metadata'));
   const { signalDefinitions = [], updateDefinitions = [] } = definition;
   return { signals: signalDefinitions.map(({ name }) => name), updates: updateDefinitions.map(({ name }) => name) };
 }
@@ -22,13 +36,14 @@ export async function messagesOf(handle: WorkflowHandle) {
 /** Sends a signal with an argument and a trace that nobody can decode. */
 export async function sendUndecodable({ workflowService }: Client, workflowId: string, signalName: string) {
   const payload = { metadata: { encoding: Buffer.from('json/protobuf') }, data: Buffer.from('{') };
-  await workflowService.signalWorkflowExecution({
+  const signal = {
     namespace,
     workflowExecution: { workflowId },
     signalName,
     input: { payloads: [payload] },
     header: { fields: { [traceHeader]: payload } },
-  });
+  };
+  await unlessAway(() => workflowService.signalWorkflowExecution(signal));
 }
 
 /**
@@ -38,22 +53,22 @@ export async function sendUndecodable({ workflowService }: Client, workflowId: s
  * @returns the new run's id
  */
 export async function resetTo({ workflowService }: Client, workflowId: string, runId: string, eventId: Long) {
-  const answer = await workflowService.resetWorkflowExecution({
+  const request = {
     namespace,
     workflowExecution: { workflowId, runId },
     reason: 'by a test',
     requestId: randomUUID(),
     workflowTaskFinishEventId: eventId,
     resetReapplyType: allEligible,
-  });
-  return answer.runId;
+  };
+  return (await unlessAway(() => workflowService.resetWorkflowExecution(request))).runId;
 }
 const allEligible = 3; // RESET_REAPPLY_TYPE_ALL_ELIGIBLE
 type Long = NonNullable<NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>[number]['eventId']>;
 
 /** Returns the events to which a run can be reset: its completed workflow tasks. */
 export async function stepsOf(handle: Pick<WorkflowHandle, 'fetchHistory'>): Promise<Long[]> {
-  const { events = [] } = await handle.fetchHistory();
+  const { events = [] } = await unlessAway(() => handle.fetchHistory());
   return (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes).map(({ eventId }) => eventId!);
 }
 
@@ -77,11 +92,11 @@ export const atRest = ({ temporal, awaits }: CrashWorld, workflowId: string, wha
  */
 export async function resetToEachStep(world: CrashWorld, workflowId: string): Promise<string[]> {
   const handle = world.temporal.client.workflow.getHandle(workflowId);
-  const { runId } = await handle.describe();
+  const { runId } = await unlessAway(() => handle.describe());
   const ends: string[] = [];
   for (const step of await stepsOf(handle)) {
     await resetTo(world.temporal.client, workflowId, runId, step);
-    if ((await atRest(world, workflowId)) === 'RUNNING') await handle.cancel();
+    if ((await atRest(world, workflowId)) === 'RUNNING') await unlessAway(() => handle.cancel());
     ends.push(await world.awaits(`${workflowId} ends`, () => world.statusOf(workflowId).then(ifEnded)));
   }
   return ends;

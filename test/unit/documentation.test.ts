@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ConfigError, loadConfig, type ProcessName, Settings } from '../../src/config.js';
 import { projectRoot } from '../../src/platform/root.js';
+import * as ids from '../../workflows/ids.js';
 
 /** What the documents say about the code is true. */
 
@@ -158,6 +159,19 @@ test('every decision that the code refers to is written down', async () => {
   const missing = (await Promise.all(sources)).flat().filter(([, id]) => !recorded.includes(id as string));
   expect(missing).toEqual([]);
   expect(new Set(recorded).size).toBe(recorded.length);
+});
+
+test('the tables of what support can do to a workflow have every workflow', () => {
+  const [section = ''] = (texts.get('docs/operations.md')?.split('\n### Cancel and Terminate\n')[1] ?? '').split(
+    '\n### ',
+  );
+  const tables = section.split('\n\n').filter((part) => part.startsWith('| workflow |'));
+  expect(tables.map((part) => /^.*/.exec(part)?.[0])).toEqual([
+    '| workflow | after a cancel |',
+    '| workflow | after a Terminate, until it runs again | after a Reset |',
+  ]);
+  const prefixes = Object.values(ids).map((id) => (typeof id === 'string' ? `${id}…` : id('…', '').replace(/\/$/, '')));
+  for (const part of tables) expect(prefixes.filter((prefix) => !part.includes(prefix))).toEqual([]);
 });
 
 test('docker-compose.yml sets nothing that the service does not read', async () => {

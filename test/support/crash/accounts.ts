@@ -81,7 +81,7 @@ const anEndUser: Invite = ({ database: { db }, sealing }, { userId, ...scope }, 
   });
 };
 
-const inviteRun =
+export const inviteRun =
   (
     deaths: readonly string[],
     {
