@@ -1,5 +1,6 @@
 import { createActivities } from '../../activities/index.js';
 import * as workflows from '../../workflows/index.js';
+import { happenings, resetToEachStep } from '../support/by-hand.js';
 import { accountRuns } from '../support/crash/accounts.js';
 import { domainRuns } from '../support/crash/domains.js';
 import { emailChangeRuns } from '../support/crash/email-changes.js';
@@ -97,6 +98,7 @@ const names = Object.keys(leaves);
 let world: CrashWorld;
 /** Nothing happens to the worker here: a separate world, so that its runs wait while those of the other one do. */
 let undisturbed: CrashWorld;
+let undisturbedIds: string[];
 let deaths: Death[];
 let unheard: Awaited<ReturnType<typeof dieUnheard>>;
 const left = { crashed: new Map<string, unknown>(), undisturbed: new Map<string, unknown>() };
@@ -146,6 +148,7 @@ async function runThroughDeaths(): Promise<void> {
 async function runUndisturbed(): Promise<void> {
   undisturbed = await startCrashWorld(2 * world.slowness());
   const begun = await beginAll(undisturbed);
+  undisturbedIds = [...begun.values()].map(({ workflowId }) => workflowId);
   undisturbed.startWorker();
   await Promise.all([act(begun), finish(begun, left.undisturbed)]);
 }
@@ -213,4 +216,11 @@ test('a mail whose worker dies between the mail server’s answer and the row’
 test('no other mail is sent twice, except one whose attempt timed out on a busy machine', () => {
   expect(world.mails.repeats()).toBeLessThanOrEqual(2); // one is the mail of the previous test
   expect(undisturbed.mails.repeats()).toBeLessThanOrEqual(1);
+});
+
+test('a run that support resets to any of its steps, after its end, does nothing twice', async () => {
+  const before = await happenings(undisturbed);
+  const ends = await Promise.all(undisturbedIds.map((workflowId) => resetToEachStep(undisturbed, workflowId)));
+  expect(ends.flat().length).toBeGreaterThan(names.length); // most have several steps
+  expect(await happenings(undisturbed)).toEqual(before);
 });
