@@ -6,6 +6,7 @@ import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso-doma
 import { hours, seconds } from '../../src/platform/clock.js';
 import { createDns } from '../../src/platform/dns.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
+import { resetTo, stepsOf } from '../support/by-hand.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { recordHistory } from '../support/histories.js';
@@ -153,6 +154,24 @@ test.concurrent('a cancelled claim has failed in its row; a check on request or 
   expect(await one.verify()).toMatchObject({ status: 'verified', failureReason: null });
   await ends(one, 'RUNNING'); // a process checks it again
   expect(await one.actions()).toEqual(['claimed', 'failed', 'claimed', 'verified', 'failed', 'verified']);
+});
+
+test.concurrent('a cancelled claim stays ended when its process is reset, although a check on request is repeated', async () => {
+  const one = await newClaim();
+  await ends(one, 'RUNNING');
+  one.publish();
+  expect(await one.verify()).toMatchObject({ status: 'verified' });
+  await one.handle.cancel();
+  await ends(one, 'CANCELLED');
+  const { runId } = await one.handle.describe();
+  const [first] = await stepsOf(one.handle);
+  const again = await resetTo(temporal.client, one.handle.workflowId, runId, first!);
+  await until('the new run has ended', async () => {
+    const now = await one.handle.describe();
+    return now.runId === again && now.status.name !== 'RUNNING';
+  });
+  expect(await one.row()).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
+  expect(await one.actions()).toEqual(['claimed', 'verified', 'failed']);
 });
 
 test.concurrent('a claim fails with its reason at the end of the schedule', async () => {
