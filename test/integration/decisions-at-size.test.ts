@@ -99,3 +99,33 @@ test('a search for resources reads what the person holds, and not the nodes of o
   const found = asked.find(({ text }) => text.includes('gatehouse_subtree'))!;
   expect(await rowsRead(api, 'system', 'nodes', found)).toBeLessThan(10);
 });
+
+test('a search for subjects looks up as members only those on its page, however many hold the permission', async () => {
+  const own = await newAccount(api);
+  await somebody(own);
+  const { accountId, environmentId } = own.scope;
+  const role = await post(own, '/api/v1/roles', 201, { name: 'Opener', permission_keys: ['door.open'] });
+  const root = await rootOf(callsWith(api, await keyOf(own)));
+  await rowsOf(
+    api,
+    `with people as (
+       insert into identities (id, account_id, email, metadata, created_at, updated_at)
+       select gen_random_uuid(), $1, gen_random_uuid() || '@people.example', '{}', now(), now() from generate_series(1, 500) returning id),
+     members as (
+       insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+       select gen_random_uuid(), $1, $2, id, true, now() from people)
+     insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
+     select gen_random_uuid(), $1, $2, id, $3, $4, now() from people`,
+    [accountId, environmentId, role.data.id, root.id],
+  );
+  asked = [];
+  const { results } = await post(own, '/access/v1/search/subject', 200, {
+    subject: { type: 'identity' },
+    action: { name: 'door.open' },
+    resource: { type: 'node', id: root.id },
+    page: { limit: 20 },
+  });
+  expect(results).toHaveLength(20);
+  const found = asked.find(({ text }) => text.includes('distinct a.identity_id'))!;
+  expect(await rowsRead(api, 'system', 'environment_memberships', found)).toBeLessThan(50);
+});

@@ -31,12 +31,24 @@ const rootIfNull = (id: string) => `n.id = case when ${id}::uuid is null
 
 const subjectsStatement = {
   name: 'search_subjects',
+  // Everybody who holds such a role there or above is found in one pass, and looked up as a member only for the page:
+  // at the root that may be everybody.
   text: `
-select distinct a.identity_id as id
-from nodes n join role_assignments a on a.node_id = any(n.path)
-  join environment_memberships m on m.environment_id = $1 and m.identity_id = a.identity_id and m.is_active
-where n.environment_id = $1 and ${rootIfNull('$2')} and ${isActive('n.path')} and a.environment_id = $1 and ${inForce('$4')}
-  and ${allows('$3')} and ($5::uuid is null or a.identity_id > $5) order by id limit $6`,
+with place as materialized (
+  select n.path from nodes n where n.environment_id = $1 and ${rootIfNull('$2')} and ${isActive('n.path')}
+), granting as materialized (
+  select coalesce(array_agg(r.id), '{}') as ids from role_permissions rp
+    cross join lateral (select id from roles where id = rp.role_id and is_active offset 0) r
+  where rp.permission_id = (select id from permissions where environment_id = $1 and key = $3)
+), found as materialized (
+  select distinct a.identity_id as id from granting, place cross join unnest(place.path) at (id) cross join lateral (
+      select identity_id, role_id, environment_id, effective_from, effective_to, removed_at from role_assignments
+      where node_id = at.id and removed_at is null offset 0) a
+  where a.environment_id = $1 and a.role_id = any(granting.ids) and ${inForce('$4')} and ($5::uuid is null or a.identity_id > $5)
+)
+select f.id from (select id from found order by id offset 0) f cross join lateral (
+    select from environment_memberships where environment_id = $1 and identity_id = f.id and is_active offset 0) m
+order by f.id limit $6`,
 };
 const resourcesStatement = {
   name: 'search_resources',
