@@ -103,6 +103,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app: FastifyInstance = Fastify(serverOptions);
   app.setValidatorCompiler(validatorCompiler);
   app.setErrorHandler(sendError);
+  app.decorateRequest('isCounted', false);
   app.decorateRequest('authorized', null);
   app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);

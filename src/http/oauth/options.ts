@@ -13,7 +13,7 @@ export interface OAuthOptions {
   logins: Logins;
   sso: Sso;
   captcha: Captcha;
-  limits: Pick<RateLimits, 'exact' | 'general' | 'hasCounted'>;
+  limits: Pick<RateLimits, 'general' | 'exact'>;
 }
 
 /** The dependencies of the hosted pages. */

@@ -35,9 +35,9 @@ export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'
  * For plugins whose routes count a request once they have authenticated its client: counts by its address what they
  * refuse before that, such as a body that is malformed.
  */
-export function countRefusals(app: FastifyInstance, limits: Pick<RateLimits, 'general' | 'hasCounted'>): void {
+export function countRefusals(app: FastifyInstance, limits: Pick<RateLimits, 'general'>): void {
   app.setErrorHandler(async (error, request, reply) => {
-    if (isRefusal(error) && !limits.hasCounted(request)) await limits.general('anonymous', request.ip, reply);
+    if (isRefusal(error) && !request.isCounted) await limits.general('anonymous', request.ip, reply);
     throw error; // the surface's handler answers it
   });
 }

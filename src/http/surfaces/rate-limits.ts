@@ -7,6 +7,13 @@ import { createLimiter, type LimitPolicy, type LimitState } from '../../platform
 import { throttled } from '../../platform/metrics/metrics.js';
 import { announceLimit } from './limit-headers.js';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether a limit has counted it. */
+    isCounted: boolean;
+  }
+}
+
 export interface RateLimits {
   /** A limit of the specification: exact, shared by all processes, by default counted per subscriber. */
   exact(policy: LimitPolicy, counted?: Counted): CountingHook;
@@ -15,8 +22,6 @@ export interface RateLimits {
    * checked again, the request is not counted again.
    */
   general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
-  /** Whether any limit has counted a request. */
-  hasCounted(request: FastifyRequest): boolean;
 }
 
 /** For whom, or for what, requests are counted. */
@@ -50,7 +55,6 @@ export interface RateLimitOptions {
 export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): RateLimits {
   const memory = (kind: keyof GeneralLimits) =>
     new RateLimiterMemory({ keyPrefix: kind, points: perMinute[kind], duration: 60 });
-  const counted = new WeakSet<FastifyRequest>();
   const general = { apiKey: memory('apiKey'), jwt: memory('jwt'), anonymous: memory('anonymous') };
   return {
     exact(policy, { name, keyOf } = bySubscriber) {
@@ -58,14 +62,14 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
       if (!enabled) return Object.assign(async () => {}, { limit });
       const limiter = createLimiter(db, policy);
       const count: onRequestAsyncHookHandler = async (request, reply) => {
-        counted.add(request);
+        request.isCounted = true;
         announce(reply, policy, await limiter.consume(keyOf(request)));
       };
       return Object.assign(count, { limit });
     },
     async general(kind, key, reply) {
       if (!enabled || reply.request.proof) return;
-      counted.add(reply.request);
+      reply.request.isCounted = true;
       try {
         await general[kind].consume(kind === 'anonymous' ? subscriberOf(key) : key);
       } catch (error) {
@@ -79,7 +83,6 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
         );
       }
     },
-    hasCounted: (request) => counted.has(request),
   };
 }
 
