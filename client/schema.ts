@@ -3747,7 +3747,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate the secret of an OAuth client
-         * @description The new secret works immediately, and the previous one stops working within a second.
+         * @description The new secret works immediately. The previous one keeps working for `overlap_seconds`, so that the client can switch over; without an overlap it stops within a second. At most two secrets work at a time.
          *
          *     Requires the capability `oauth_clients.manage`.
          */
@@ -4406,7 +4406,10 @@ export interface components {
                 /** @description `refused`: its last three answers were 400. `attempts_exhausted`: it never accepted the logout token. */
                 reason?: string;
             };
-            "oauth_client.secret_rotated"?: Record<string, never>;
+            "oauth_client.secret_rotated"?: {
+                /** @description For how long the previous secret keeps working. */
+                overlap_seconds?: number;
+            };
             "oauth_client.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
@@ -15383,7 +15386,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateApiKeyRequest"];
+            };
+        };
         responses: {
             /** @description OK */
             200: {

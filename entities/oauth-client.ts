@@ -10,6 +10,7 @@ export type TokenEndpointAuthMethod = 'none' | 'client_secret_basic' | 'client_s
 @Index('oauth_clients_client_id', ['clientId'], { unique: true })
 @Index('oauth_clients_by_age', ['environmentId', 'createdAt', 'id'])
 @Check('oauth_clients_type', `(client_type = 'public') = (token_endpoint_auth_method = 'none')`)
+@Check('oauth_clients_previous_secret', '(previous_secret_hash is null) = (previous_secret_expires_at is null)')
 export class OAuthClient {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'oauth_clients_account_fk', onDelete: 'CASCADE' })
@@ -28,6 +29,9 @@ export class OAuthClient {
   @Column('text', { array: true }) postLogoutRedirectUris!: string[];
   @Column('text') tokenEndpointAuthMethod!: TokenEndpointAuthMethod;
   @Column('bytea', { nullable: true }) secretHash!: Buffer | null;
+  /** That of the secret before the last rotation, for as long as it still works. */
+  @Column('bytea', { nullable: true }) previousSecretHash!: Buffer | null;
+  @Column('timestamptz', { nullable: true }) previousSecretExpiresAt!: Date | null;
   @Column('boolean') requirePkce!: boolean;
   @Column('boolean') rotateRefreshTokens!: boolean;
   /** The scopes that it may get (RFC 7591 §2 `scope`). */

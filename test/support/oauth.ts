@@ -218,6 +218,8 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
         postLogoutRedirectUris: [loggedOutUri],
         tokenEndpointAuthMethod: method,
         secretHash: secret === null ? null : hashSecret(secret),
+        previousSecretHash: null,
+        previousSecretExpiresAt: null,
         requirePkce: true,
         rotateRefreshTokens: method === 'none',
         scopes: ['openid', 'profile', 'email', 'org', 'permissions'],

@@ -337,12 +337,20 @@ describe('the way to a page of the own account', () => {
 });
 
 describe('how a client authenticates', () => {
+  const now = () => new Date('2026-03-01T12:00:00Z');
+  const rotated = {
+    tokenEndpointAuthMethod: 'client_secret_basic',
+    secretHash: hashSecret('new'),
+    previousSecretHash: hashSecret('former'),
+  } as const;
   const registered: Partial<Record<string, Partial<Client>>> = {
     basic: { tokenEndpointAuthMethod: 'client_secret_basic', secretHash: hashSecret('s+cret:%') },
     post: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: hashSecret('s') },
     poster: { tokenEndpointAuthMethod: 'client_secret_basic', secretHash: hashSecret('sss') },
     lost: { tokenEndpointAuthMethod: 'client_secret_post', secretHash: null },
     jwt: { tokenEndpointAuthMethod: 'private_key_jwt', secretHash: hashSecret('s') },
+    overlapping: { ...rotated, previousSecretExpiresAt: new Date('2026-03-01T12:00:01Z') },
+    over: { ...rotated, previousSecretExpiresAt: new Date('2026-03-01T12:00:00Z') },
     none: { tokenEndpointAuthMethod: 'none' },
   };
   const find = async (clientId: string) => (registered[clientId] ? { clientId, ...registered[clientId] } : null);
@@ -353,7 +361,7 @@ describe('how a client authenticates', () => {
       if (assertion !== 'right') throw new OAuthError('invalid_client', 'client authentication failed');
     },
   };
-  const { authenticate } = createClientAuthentication({ clients, assertions });
+  const { authenticate } = createClientAuthentication({ clients, assertions, now });
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
   const by = (authorization: string | undefined, parameters: object = {}) =>
     authenticate(authorization, readParameters(parameters).values);
@@ -374,6 +382,9 @@ describe('how a client authenticates', () => {
       'poster',
     ],
     ['a secret in the header, registered for the body', basic('post:s'), {}, 'post'],
+    ['a new secret', basic('overlapping:new'), {}, 'overlapping'],
+    ['the previous secret, during the overlap', basic('overlapping:former'), {}, 'overlapping'],
+    ['a new secret, after the overlap', basic('over:new'), {}, 'over'],
     ['an assertion', undefined, { ...type, client_assertion: 'right' }, 'jwt'],
     ['an assertion, and its client', undefined, { ...type, client_assertion: 'right', client_id: 'jwt' }, 'jwt'],
     ['nothing, of a public client', undefined, { client_id: 'none' }, 'none'],
@@ -396,6 +407,7 @@ describe('how a client authenticates', () => {
     ['another client in the body', encoded, { client_id: 'post' }],
     ['a wrong secret in the body', undefined, { client_id: 'post', client_secret: 'x' }],
     ['a secret of a client that has none any more', undefined, { client_id: 'lost', client_secret: 's' }],
+    ['the previous secret, after the overlap', basic('over:former'), {}],
     ['a secret without a client_id', undefined, { client_secret: 's' }],
     ['a wrong secret in the body, registered for the header', undefined, { client_id: 'basic', client_secret: 'x' }],
     ['an earlier secret, of a client with a key', undefined, { client_id: 'jwt', client_secret: 's' }],
@@ -424,7 +436,11 @@ describe('how a client authenticates', () => {
   test('a secret that does not fit is compared with the client as it is now, and one that fits is not', async () => {
     const cached = { clientId: 'post', ...registered.post, secretHash: hashSecret('former') };
     const findAnew = jest.fn(async (): Promise<unknown> => ({ ...cached, secretHash: hashSecret('new') }));
-    const held = createClientAuthentication({ clients: { find: async () => cached, findAnew } as never, assertions });
+    const held = createClientAuthentication({
+      clients: { find: async () => cached, findAnew } as never,
+      assertions,
+      now,
+    });
     const present = (secret: string) =>
       held.authenticate(undefined, readParameters({ client_id: 'post', client_secret: secret }).values);
     expect((await present('former')).clientId).toBe('post');
@@ -444,7 +460,7 @@ describe('how a client authenticates', () => {
     const client = { clientId: 'jwt', ...registered.jwt, jwksUri: null, jwks: { keys: [{ kty: 'RSA', kid: 'one' }] } };
     const authenticated = (later: object | null) => {
       const find = jest.fn().mockResolvedValueOnce(client).mockResolvedValue(later);
-      const changing = createClientAuthentication({ clients: { find, findAnew: find } as never, assertions });
+      const changing = createClientAuthentication({ clients: { find, findAnew: find } as never, assertions, now });
       return changing.authenticate(undefined, readParameters({ ...type, client_assertion: 'right' }).values);
     };
     expect(await authenticated(structuredClone(client))).toEqual(client);

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { ApiKey } from '../../../entities/api-key.js';
 import { Environment } from '../../../entities/environment.js';
-import { after, type Clock, seconds } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
@@ -17,6 +17,7 @@ import { recordEvent } from '../events/record.js';
 import { cannotGrant } from '../forbidden.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
+import { noPreviousSecret, replaced } from '../one-time/rotated-secrets.js';
 import { holdEnvironment } from '../standing-environment.js';
 import { beyondScopes } from './beyond-scopes.js';
 import { newApiKey } from './format.js';
@@ -139,8 +140,7 @@ export function createApiKeyManagement({ db, evaluation, now, ...caches }: ApiKe
           scopes: input.accessMode === 'full' ? [] : scopes,
           secretHash: hashSecret(secret),
           keyPreview: preview,
-          previousSecretHash: null,
-          previousSecretExpiresAt: null,
+          ...noPreviousSecret,
           isActive: true,
           lastUsedAt: null,
           createdAt: now(),
@@ -180,8 +180,7 @@ export function createApiKeyManagement({ db, evaluation, now, ...caches }: ApiKe
           ...apiKey,
           secretHash: hashSecret(secret),
           keyPreview: preview,
-          previousSecretHash: overlapSeconds > 0 ? apiKey.secretHash : null,
-          previousSecretExpiresAt: overlapSeconds > 0 ? after(now(), seconds(overlapSeconds)) : null,
+          ...replaced(apiKey.secretHash, overlapSeconds, now()),
         };
         await tx.update(ApiKey, { ...within(scope), id }, rotated);
         await announceCredentials(tx, caches);

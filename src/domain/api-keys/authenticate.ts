@@ -1,6 +1,7 @@
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
-import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
+import { isSecretNow, type RotatedSecret } from '../one-time/rotated-secrets.js';
 import { environmentStands } from '../standing-environment.js';
 import { parseApiKey } from './format.js';
 
@@ -26,13 +27,13 @@ export interface ApiKeys {
 
 const findStatement = {
   name: 'find_api_key',
-  text: `select id, name, account_id, application_id, environment_id, access_mode, scopes, secret_hash, last_used_at, expires_at,
-  previous_secret_hash, previous_secret_expires_at
+  text: `select id, name, account_id, application_id, environment_id, access_mode, scopes, last_used_at, expires_at,
+  secret_hash as "secretHash", previous_secret_hash as "previousSecretHash", previous_secret_expires_at as "previousSecretExpiresAt"
 from api_keys k where client_id = $1 and is_active and ${environmentStands('k')}`,
 };
 const touchStatement = { name: 'touch_api_key', text: 'update api_keys set last_used_at = $2 where id = $1' };
 
-interface Row {
+interface Row extends RotatedSecret {
   id: string;
   name: string;
   account_id: string;
@@ -40,11 +41,8 @@ interface Row {
   environment_id: string;
   access_mode: 'full' | 'scoped';
   scopes: string[];
-  secret_hash: Buffer;
   last_used_at: Date | null;
   expires_at: Date | null;
-  previous_secret_hash: Buffer | null;
-  previous_secret_expires_at: Date | null;
 }
 
 /** Contract §5: what a process caches is at most one second old. */
@@ -99,11 +97,8 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
   };
 }
 
-/** Whether the hash is that of the key's secret, or of the one before its rotation while that still works. */
+/** Whether the hash is of a secret of the key, which has not expired. */
 function matches(row: Row, hash: Buffer, at: Date): boolean {
   if (row.expires_at !== null && row.expires_at <= at) return false;
-  const isCurrent = equalInConstantTime(row.secret_hash, hash);
-  const { previous_secret_hash: previous, previous_secret_expires_at: until } = row;
-  const isPrevious = previous !== null && until !== null && until > at && equalInConstantTime(previous, hash);
-  return isCurrent || isPrevious;
+  return isSecretNow(row, hash, at);
 }

@@ -33,6 +33,7 @@ const mapping = {
   role_id: 'The role that its members hold.',
   node_id: 'The node at which they hold it.',
 };
+const overlap = { overlap_seconds: 'For how long the previous secret keeps working.' };
 const before = { previous_status: 'The previous status of the claim.' };
 const connection = {
   type: '`saml` or `oidc`.',
@@ -90,10 +91,11 @@ const declared = {
     attempts: 'The number of attempts.',
     reason: '`refused`: its last three answers were 400. `attempts_exhausted`: it never accepted the logout token.',
   },
+  'oauth_client.secret_rotated': overlap,
   'oauth_client.updated': { ...changed, became: `${became} Without \`jwks\`.` },
   'api_key.created': { access_mode: '`full` or `scoped`.' },
   'api_key.updated': { is_active: 'Whether it is active now.' },
-  'api_key.rotated': { overlap_seconds: 'For how long the previous secret keeps working.' },
+  'api_key.rotated': overlap,
   'role_assignment.created': assignment,
   'role_assignment.deleted': assignment,
   'role_assignment.activated': window,

@@ -59,7 +59,7 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
     baseUrl,
     keys,
     clients,
-    clientAuthentication: createClientAuthentication({ clients, assertions }),
+    clientAuthentication: createClientAuthentication({ clients, assertions, now }),
     codes: createCodes({ db, grants, consents, now }),
     consents,
     grants,

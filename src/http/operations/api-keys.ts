@@ -17,6 +17,7 @@ import {
   single,
   Timestamp,
 } from '../surfaces/schemas.js';
+import { Overlap, overlapIn } from './secret-overlap.js';
 
 const ApiKeyFields = {
   id: Id,
@@ -154,7 +155,7 @@ export const rotateApiKey = operation({
   permission: 'api_key.manage',
   capability: 'env_api_keys.manage',
   params: ById,
-  body: Nullable(Body({ overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 604_800, default: 0 })) })),
+  body: Overlap,
   exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
   events: ['api_key.rotated'],
   answers: {
@@ -162,8 +163,7 @@ export const rotateApiKey = operation({
     ...errors('api_key.not_found', 'api_key.cannot_grant', 'api_key.expired', 'validation.failed'),
   },
   async handle({ services, scope, caller, params, body }) {
-    const overlapSeconds = body?.overlap_seconds ?? 0;
-    const { apiKey, secret } = await services.apiKeyManagement.rotate(scope, caller, params.id, overlapSeconds);
+    const { apiKey, secret } = await services.apiKeyManagement.rotate(scope, caller, params.id, overlapIn(body));
     return { data: { ...present(apiKey), secret } };
   },
 });

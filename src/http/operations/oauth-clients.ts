@@ -18,6 +18,7 @@ import {
   Timestamp,
   Url,
 } from '../surfaces/schemas.js';
+import { Overlap, overlapIn } from './secret-overlap.js';
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
 const Jwks = Type.Object(
@@ -218,14 +219,20 @@ export const rotateOAuthClientSecret = operation({
   method: 'POST',
   path: '/oauth-clients/:id/rotate-secret',
   summary: 'Rotate the secret of an OAuth client',
-  description: 'The new secret works immediately, and the previous one stops working within a second.',
+  description:
+    'The new secret works immediately. The previous one keeps working for `overlap_seconds`, so that the client can switch ' +
+    'over; without an overlap it stops within a second. At most two secrets work at a time.',
   capability: 'oauth_clients.manage',
   params: ById,
+  body: Overlap,
   exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),
   events: ['oauth_client.secret_rotated'],
-  answers: { 200: single(WithSecret), ...errors('oauth_client.not_found', 'oauth_client.has_no_secret') },
-  async handle({ services, scope, params }) {
-    const { client, secret } = await services.clientManagement.rotateSecret(scope, params.id);
+  answers: {
+    200: single(WithSecret),
+    ...errors('oauth_client.not_found', 'oauth_client.has_no_secret', 'validation.failed'),
+  },
+  async handle({ services, scope, params, body }) {
+    const { client, secret } = await services.clientManagement.rotateSecret(scope, params.id, overlapIn(body));
     return { data: { ...present(client), client_secret: secret } };
   },
 });

@@ -63,20 +63,23 @@ test('keys of which none can be used are refused at creation and at a change', a
   expect((await call('GET', `${path}/${id}`)).json().data.jwks.keys).toEqual([usable]);
 });
 
+/** Whether a client is accepted with a secret, as the status of an introspection. */
+const introspectionBy = (clientId: string) => async (secret: string) => {
+  const authorization = `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}`;
+  const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
+  const request = { method: 'POST', url: '/oauth/introspect', headers, payload: 'token=none' } as const;
+  return (await api.app.inject(request)).statusCode;
+};
+
 test('a new secret works at once, also on a process that has cached the client, and the old one ends', async () => {
   const { id, client_id, client_secret } = await create();
-  const introspect = async (secret: string) => {
-    const authorization = `Basic ${Buffer.from(`${client_id}:${secret}`).toString('base64')}`;
-    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
-    const request = { method: 'POST', url: '/oauth/introspect', headers, payload: 'token=none' } as const;
-    return (await api.app.inject(request)).statusCode;
-  };
+  const introspect = introspectionBy(client_id);
   expect(await introspect(client_secret)).toBe(200);
   const since = await databaseTime(api);
   const { client_secret: next } = (await call('POST', `${path}/${id}/rotate-secret`)).json().data;
   expect([await introspect(next), await introspect(client_secret)]).toEqual([200, 401]);
   const told = await eventsSince(api, account.scope.accountId, since);
-  expect(told).toMatchObject([{ action: 'oauth_client.secret_rotated' }]);
+  expect(told).toMatchObject([{ action: 'oauth_client.secret_rotated', metadata: { overlap_seconds: 0 } }]);
   await change(id, { token_endpoint_auth_method: 'client_secret_post' });
   api.clock.advance(1000);
   expect(await introspect(next)).toBe(200);
@@ -84,6 +87,32 @@ test('a new secret works at once, also on a process that has cached the client, 
   await change(id, keyed);
   api.clock.advance(1000);
   expect(await introspect(next)).toBe(401);
+});
+
+test('with an overlap the old secret works until its end, and never more than two do', async () => {
+  const { id, client_id, client_secret: first } = await create();
+  const introspect = introspectionBy(client_id);
+  const rotate = async (overlap_seconds?: number): Promise<string> =>
+    (await call('POST', `${path}/${id}/rotate-secret`, { overlap_seconds })).json().data.client_secret;
+  const second = await rotate(60);
+  expect([await introspect(first), await introspect(second)]).toEqual([200, 200]);
+  api.clock.advance(60_000);
+  expect([await introspect(first), await introspect(second)]).toEqual([401, 200]);
+  const third = await rotate(604_800);
+  const fourth = await rotate(60);
+  expect([await introspect(fourth), await introspect(third), await introspect(second)]).toEqual([200, 200, 401]);
+  const fifth = await rotate(); // such as after a leak
+  expect([await introspect(fifth), await introspect(fourth), await introspect(third)]).toEqual([200, 401, 401]);
+
+  await rotate(60);
+  const usesKeys = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: 'https://app.example/jwks' };
+  await change(id, usesKeys);
+  await change(id, { token_endpoint_auth_method: 'client_secret_basic', jwks_uri: null });
+  expect([await introspect(await rotate()), await introspect(fifth)]).toEqual([200, 401]);
+  for (const overlap_seconds of [-1, 604_801, 1.5])
+    expect(outcomeOf(await call('POST', `${path}/${id}/rotate-secret`, { overlap_seconds }))).toBe(
+      '400 validation.failed',
+    );
 });
 
 test('a change is recorded once, and a request for the present values changes nothing', async () => {

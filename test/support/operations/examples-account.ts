@@ -121,7 +121,7 @@ const structure: Record<string, Example> = {
   }),
   getOAuthClient: of('oauthClient'),
   updateOAuthClient: of('oauthClient', { name: 'Renamed' }),
-  rotateOAuthClientSecret: of('oauthClient'),
+  rotateOAuthClientSecret: of('oauthClient', { overlap_seconds: 60 }),
   deleteOAuthClient: of('oauthClient'),
   addResourcePermissions: async ({ id, unique }) => ({
     body: {

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { equalInConstantTime, hashSecret } from '../../../platform/crypto/one-time-secret.js';
+import type { Clock } from '../../../platform/clock.js';
+import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
+import { isSecretNow } from '../../one-time/rotated-secrets.js';
 import { clientRefused, OAuthError } from '../oauth-error.js';
 import type { Parameters } from '../requests/parameters.js';
 import type { ClientAssertions } from './assertions.js';
@@ -35,10 +37,13 @@ export interface ClientAuthentication {
 export function createClientAuthentication({
   clients,
   assertions,
+  now,
 }: {
   clients: Clients;
   assertions: ClientAssertions;
+  now: Clock;
 }): ClientAuthentication {
+  const fits = (client: Client, presented: Presented) => fitsAt(client, presented, now());
   return {
     async authenticate(authorization, parameters) {
       const presented = presentedIn(authorization, parameters, assertions.subjectOf);
@@ -109,9 +114,10 @@ const hasKeysOf = (one: Client, other: Client) =>
   one.jwksUri === other.jwksUri && isDeepStrictEqual(one.jwks, other.jwks);
 
 /** The client must be registered for that kind of proof, and the secret, if one was presented, must be its own. */
-function fits({ tokenEndpointAuthMethod, secretHash }: Client, presented: Presented): boolean {
+function fitsAt(client: Client, presented: Presented, at: Date): boolean {
+  const { tokenEndpointAuthMethod, secretHash } = client;
   // RFC 6749 §2.3.1: a client with a secret may send it in the header. Stock libraries mix up header and body.
   if (!('secret' in presented)) return tokenEndpointAuthMethod === presented.method;
   if (!isBySecret(tokenEndpointAuthMethod) || secretHash === null) return false;
-  return equalInConstantTime(secretHash, hashSecret(presented.secret));
+  return isSecretNow(client, hashSecret(presented.secret), at);
 }

@@ -15,6 +15,7 @@ import { recordEvent } from '../../events/record.js';
 import { inDeclaredOrder } from '../../lists/declared-order.js';
 import { containing, type Page, type PageRequest, readPage } from '../../lists/paging.js';
 import { writeLogoutRoutes } from '../../logout-tokens/routes.js';
+import { noPreviousSecret, replaced } from '../../one-time/rotated-secrets.js';
 import { scopes } from '../scopes.js';
 import { isBySecret } from './authentication.js';
 import { assertClient, assertUsableKeys, type ClientSettings } from './rules.js';
@@ -43,8 +44,15 @@ export interface ClientManagement {
     id: string,
     changes: Partial<Omit<ClientSettings, 'clientType'>>,
   ): Promise<OAuthClient>;
-  /** A new secret; the old one ends at once. @throws DomainError validation.failed for a client without one. */
-  rotateSecret(scope: EnvironmentScope, id: string): Promise<{ client: OAuthClient; secret: string }>;
+  /**
+   * Returns a new secret; the old one works for the overlap, and ends at once without one.
+   * @throws DomainError oauth_client.not_found, oauth_client.has_no_secret
+   */
+  rotateSecret(
+    scope: EnvironmentScope,
+    id: string,
+    overlapSeconds: number,
+  ): Promise<{ client: OAuthClient; secret: string }>;
   /**
    * Deletes a client. Its grants and tokens end with it, since every check of one looks up its client. They are deleted
    * in batches (docs/decisions/0042).
@@ -104,6 +112,7 @@ export function createClientManagement({
           id: uuidv7(),
           clientId: uuidv7(),
           secretHash: secret === null ? null : hashSecret(secret),
+          ...noPreviousSecret,
           createdAt: at,
           updatedAt: at,
         };
@@ -128,7 +137,7 @@ export function createClientManagement({
         if (hasNewLogoutUri) assertCallable('backchannel_logout_uri', updated.backchannelLogoutUri);
         if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
         // A client that begins to use a secret must be given one, and one that stops must not keep it.
-        if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
+        if (hasSecret(updated) !== hasSecret(current)) Object.assign(updated, { secretHash: null }, noPreviousSecret);
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
         await announceCredentials(tx, caches);
         if (hasNewLogoutUri) await writeLogoutRoutes(tx, updated);
@@ -140,15 +149,19 @@ export function createClientManagement({
         });
         return updated;
       }),
-    rotateSecret: (scope, id) =>
+    rotateSecret: (scope, id, overlapSeconds) =>
       db.transaction(scope, async (tx) => {
         const client = await find(tx, scope, id, { lock: true });
         if (!hasSecret(client)) throw new DomainError('oauth_client.has_no_secret');
         const secret = newSecret();
-        const given = { secretHash: hashSecret(secret), updatedAt: now() };
+        const at = now();
+        const previous = replaced(client.secretHash, overlapSeconds, at);
+        const given = { secretHash: hashSecret(secret), ...previous, updatedAt: at };
         await tx.update(OAuthClient, { ...within(scope), id }, given);
         await announceCredentials(tx, caches);
-        await recordEvent(tx, 'oauth_client.secret_rotated', { ...scope, resourceId: id, resourceLabel: client.name });
+        const metadata = { overlap_seconds: overlapSeconds };
+        const about = { ...scope, resourceId: id, resourceLabel: client.name, metadata };
+        await recordEvent(tx, 'oauth_client.secret_rotated', about);
         return { client: { ...client, ...given }, secret };
       }),
     remove: (scope, id) =>
