@@ -1841,7 +1841,7 @@ export interface paths {
         };
         /**
          * Read the change feed
-         * @description Returns what happened in the environment, oldest first: the same events that webhooks deliver, for polling. Begin without a cursor, store `next_cursor` once its items are processed, and send it with the next request: nothing is missed and nothing changes its position, however many requests write at the same time. A change appears as soon as no older transaction is in progress. Events are kept for at least 90 days; a cursor from before that is refused with 410. With `wait`, a response without items is only sent after that many seconds. With `types`, `has_more` may be true although there are no items: continue immediately. `docs/events.md` describes `data` for each type.
+         * @description Returns what happened in the environment, oldest first: the same events that webhooks deliver, for polling. Begin without a cursor, store `next_cursor` once its items are processed, and send it with the next request: nothing is missed and nothing changes its position, however many requests write at the same time. To keep a copy of something, get the cursor after `latest` first, then read the lists, then follow their changes. A change appears as soon as no older transaction is in progress. Events are kept for at least 90 days; a cursor from before that is refused with 410. With `wait`, a response without items is only sent after that many seconds. With `types`, `has_more` may be true although there are no items: continue immediately. `docs/events.md` describes `data` for each type.
          *
          *     Requires `changes.read` at the environment's root.
          */
@@ -11887,7 +11887,7 @@ export interface operations {
     listChanges: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the last response; without it, the feed begins with the oldest event kept. */
+                /** @description `next_cursor` of the last response. Without one, the feed begins with the oldest event kept; with `latest`, with what happens from now on (something from the last seconds may be returned, too). */
                 cursor?: string;
                 /** @description The maximum number of items. */
                 limit?: number;

@@ -47,7 +47,7 @@ const messages = {
   'body.unsupported_media_type': 'Send the body as application/json',
   'captcha.failed': 'Solve the captcha and send its token',
   'changes.cursor_expired':
-    'The events after this cursor are no longer kept; read everything again, then begin without a cursor',
+    'The events after this cursor are no longer kept; begin with the cursor `latest`, and then read everything again',
   'changes.cursor_invalid': 'This is not a cursor of the change feed of this environment',
   'email_change.address_taken': 'Somebody else now signs in with this address; the address was not changed',
   'email_change.code_invalid': 'The code is not correct, or has expired',

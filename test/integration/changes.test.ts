@@ -66,6 +66,31 @@ test('changes come in order, each once, and the last cursor continues where they
   expect(after).toMatchObject({ items: [], has_more: false, next_cursor: expect.any(String) });
 });
 
+test('a reader who begins with the latest gets nothing from before, and misses nothing that was under way', async () => {
+  await newRole('Before the latest');
+  expect(await read({ cursor: 'latest' })).toMatchObject({ items: [], has_more: false });
+  await asOwner(async (client) => {
+    await client.query('begin');
+    const row = eventRow('role.updated', { ...account.scope, resourceId: randomUUID(), resourceLabel: 'under way' });
+    await client.query(eventInsert('$1'), [row]);
+    const url = '/api/v1/changes?cursor=latest&limit=1000';
+    const { items, next_cursor: cursor } = (await send(api.app, 200, { url, headers: key })).json();
+    await newRole('After the latest');
+    await client.query('commit');
+    const seen = [...items, ...(await read({ cursor, limit: 1000 })).items];
+    expect(seen.map(({ type }: Item) => type).sort()).toEqual(['role.created', 'role.updated']);
+  }, api.database.ownerUrl);
+  const waiting = api.services.changeFeed.read(account.scope, {
+    cursor: 'latest',
+    limit: 10,
+    types: null,
+    waitMs: 10 * patience,
+  });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await newRole('Awaited');
+  expect((await waiting).items.map(({ type }) => type)).toEqual(['role.created']);
+});
+
 test('the feed has nothing that is for the audit log alone, or from elsewhere', async () => {
   const from = await latest();
   const stranger = await newAccount(api);

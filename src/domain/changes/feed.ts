@@ -25,6 +25,7 @@ export interface Changes {
   hasMore: boolean;
 }
 export interface ChangesWanted {
+  /** `latestCursor`, or one that was answered; null: from the oldest event that is kept. */
   cursor: string | null;
   limit: number;
   /** Null: all. */
@@ -91,6 +92,14 @@ const readerStatement = {
     on conflict (environment_id) do update set until = excluded.until where feed_readers.until < excluded.until`,
 };
 
+/** Instead of a cursor: begins after everything that has happened so far. */
+export const latestCursor = 'latest';
+
+const settledStatement = {
+  name: 'settled_changes',
+  text: `select pg_snapshot_xmin(pg_current_snapshot())::text as settled`,
+};
+
 /** The most events that one response looks through for some types. */
 const lookedThrough = 10_000;
 /** How long writers send notifications after a reader has begun to wait. */
@@ -143,14 +152,28 @@ export function createChangeFeed({
     };
   }
 
+  /**
+   * Returns the position of a reader who knows all that is visible now. What an open transaction writes comes behind it.
+   */
+  async function latest(): Promise<Position> {
+    const [row] = await db.statement<Pick<Looked, 'settled'>>(settledStatement, []);
+    return endOf(BigInt((row as Pick<Looked, 'settled'>).settled) - 1n);
+  }
+
+  async function positionIn(environmentId: string, cursor: string): Promise<Position> {
+    if (cursor === latestCursor) return latest();
+    const position = readFeedCursor(environmentId, cursor);
+    if (!position) throw new DomainError('changes.cursor_invalid');
+    return position;
+  }
+
   return {
     /**
      * Returns the changes after a cursor, oldest first.
      * @throws DomainError changes.cursor_invalid, changes.cursor_expired
      */
     async read({ environmentId }: EnvironmentScope, wanted: ChangesWanted): Promise<Changes> {
-      const from = wanted.cursor === null ? null : readFeedCursor(environmentId, wanted.cursor);
-      if (!from && wanted.cursor !== null) throw new DomainError('changes.cursor_invalid');
+      const from = wanted.cursor === null ? null : await positionIn(environmentId, wanted.cursor);
       const deadline = performance.now() + wanted.waitMs;
       let changes = await look(environmentId, from, wanted);
       let left = deadline - performance.now();

@@ -40,7 +40,8 @@ export const listChanges = operation({
   description:
     'Returns what happened in the environment, oldest first: the same events that webhooks deliver, for polling. Begin ' +
     'without a cursor, store `next_cursor` once its items are processed, and send it with the next request: nothing is ' +
-    'missed and nothing changes its position, however many requests write at the same time. A change appears as soon as ' +
+    'missed and nothing changes its position, however many requests write at the same time. To keep a copy of something, get ' +
+    'the cursor after `latest` first, then read the lists, then follow their changes. A change appears as soon as ' +
     'no older transaction is in progress. Events are kept for at least 90 days; a cursor from before that is refused ' +
     'with 410. With `wait`, a response without items is only sent after that many seconds. With `types`, `has_more` may ' +
     'be true although there are no items: continue immediately. `docs/events.md` describes `data` for each type.',
@@ -53,7 +54,9 @@ export const listChanges = operation({
       cursor: Type.Optional(
         Type.String({
           maxLength: 200,
-          description: '`next_cursor` of the last response; without it, the feed begins with the oldest event kept.',
+          description:
+            '`next_cursor` of the last response. Without one, the feed begins with the oldest event kept; with `latest`, with what ' +
+            'happens from now on (something from the last seconds may be returned, too).',
         }),
       ),
       limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
