@@ -5725,6 +5725,11 @@ export interface components {
             name: string;
             description: string | null;
             slug: string;
+            /**
+             * @description That of its node, and changed there (`PATCH /nodes/{id}`): while it or a node above it is inactive, nobody signs in for it, and nothing is allowed at it.
+             * @enum {string}
+             */
+            status: "active" | "inactive";
             metadata: {
                 [key: string]: unknown;
             };

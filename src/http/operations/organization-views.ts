@@ -4,7 +4,7 @@ import { managing } from '../../domain/organizations/strangers.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { at } from '../surfaces/operation.js';
-import { ById, Metadata, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
+import { ById, Metadata, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
 
 export const OrganizationView = Resource('Organization', {
   id: Type.String({
@@ -15,6 +15,11 @@ export const OrganizationView = Resource('Organization', {
   name: Type.String(),
   description: Nullable(Type.String()),
   slug: Type.String(),
+  status: OneOf(['active', 'inactive'], {
+    description:
+      'That of its node, and changed there (`PATCH /nodes/{id}`): while it or a node above it is inactive, nobody signs in for ' +
+      'it, and nothing is allowed at it.',
+  }),
   metadata: Metadata,
   member_count: Type.Integer(),
   pending_invite_count: Type.Integer(),
@@ -29,6 +34,7 @@ export const presentOrganization = (organization: ShownOrganization) => ({
   name: organization.name,
   description: organization.description,
   slug: organization.slug,
+  status: organization.status,
   metadata: organization.metadata,
   member_count: organization.memberCount,
   pending_invite_count: organization.pendingInviteCount,

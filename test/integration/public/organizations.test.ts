@@ -44,6 +44,7 @@ describe('an organization', () => {
       name: 'Acme GmbH',
       description: 'Customer',
       slug: 'acme-gmbh',
+      status: 'active',
       metadata: { tier: 'gold' },
       member_count: 0,
       pending_invite_count: 0,
@@ -64,11 +65,18 @@ describe('an organization', () => {
     const changed = await key('PATCH', `/organizations/${data.id}`, changes, 1);
     expect(changed.headers.etag).toBe('"2"');
     expect(changed.json().data).toEqual({ ...data, ...changes, version: 2, updated_at: shape.updated_at });
-    expect(outcomeOf(await key('DELETE', `/organizations/${data.id}`, undefined, 2))).toBe('204');
+    expect(outcomeOf(await key('PATCH', `/nodes/${data.id}`, { status: 'inactive' }, 2))).toBe('200');
+    expect((await key('GET', `/organizations/${data.id}`)).json().data).toMatchObject({
+      status: 'inactive',
+      version: 3,
+    });
+    expect((await key('GET', '/organizations?slug=acme')).json().items).toMatchObject([{ status: 'inactive' }]);
+    expect(outcomeOf(await key('DELETE', `/organizations/${data.id}`, undefined, 3))).toBe('204');
     expect(outcomeOf(await key('GET', `/organizations/${data.id}`))).toBe('404 organization.not_found');
     expect(await countersOf(api, account)).toEqual({ nodes: 1, organizations: 0 });
     expect(await actionsSince(since)).toEqual([
       ...['node.created', 'organization.created', 'node.updated', 'organization.updated'],
+      ...['node.updated', 'organization.updated'],
       ...['node.deleted', 'organization.deleted'],
     ]);
   });
