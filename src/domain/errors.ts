@@ -151,7 +151,9 @@ const messages = {
   'permission.not_found': 'No such permission in this environment',
   'permission.required': 'You lack the permission that this operation requires',
   'permission.system': 'System permissions cannot be changed or deleted',
-  'principal.wrong_type': 'This kind of token is not accepted here',
+  'principal.wrong_type':
+    "This kind of token is not accepted here: administrators' tokens are for /v1/auth and /portal/v1, end users' for " +
+    '/v1/identity/auth, /api/v1 and /access/v1, those of applications that ask for consent for /oauth/userinfo',
   'process.not_failed':
     'Only a process that has failed, or was cancelled before its end and has not been superseded since, can be retried',
   'process.not_found': 'No such process in this account',
