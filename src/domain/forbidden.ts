@@ -12,12 +12,18 @@ export const forbiddenCodes = {
 interface Asked {
   permissions: readonly string[];
   capability?: string;
+  /** Whether they are needed at the root of the Environment, where somebody who holds them at a node does not. */
+  isAtRoot?: boolean;
 }
 
 /** Returns the 403 for a missing right. It names the right, so that nobody has to look it up. */
-export const forbiddenFor = ({ type }: Pick<Caller, 'type'>, { permissions, capability }: Asked): DomainError => {
+export const forbiddenFor = (
+  { type }: Pick<Caller, 'type'>,
+  { permissions, capability, isAtRoot }: Asked,
+): DomainError => {
   const names = type === 'platform_admin' ? [capability].filter((name) => name !== undefined) : permissions;
-  const details = names.length > 0 && [{ field: '', code: 'lacking', message: `needs ${names.join(' or ')}` }];
+  const place = type === 'identity' && isAtRoot ? " at the environment's root" : '';
+  const details = names.length > 0 && [{ field: '', code: 'lacking', message: `needs ${names.join(' or ')}${place}` }];
   return new DomainError(forbiddenCodes[type], details ? { details } : {});
 };
 

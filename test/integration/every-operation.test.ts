@@ -166,7 +166,17 @@ const onceFor = (key: string, make: () => Promise<Headers>) => {
 /** Calls every operation as a caller with every permission but its own: the refusal names that one. */
 async function lacking(
   which: (one: Declared) => boolean,
-  { actor, expected, rightsOf }: { actor: string; expected: string; rightsOf: (one: Declared) => readonly string[] },
+  {
+    actor,
+    expected,
+    rightsOf,
+    placeOf = () => '',
+  }: {
+    actor: string;
+    expected: string;
+    rightsOf: (one: Declared) => readonly string[];
+    placeOf?: (one: Declared) => string;
+  },
   headersFor: (one: Declared) => Promise<Headers>,
 ) {
   const problems: string[] = [];
@@ -175,7 +185,7 @@ async function lacking(
     const input = await inputOf(declared);
     const answer = await place.call(declared, input, null, await headersFor(declared));
     const outcome = `${outcomeOf(answer)}: ${JSON.parse(answer.body).error?.details?.[0]?.message}`;
-    if (outcome !== `${expected}: needs ${rightsOf(declared).join(' or ')}`)
+    if (outcome !== `${expected}: needs ${rightsOf(declared).join(' or ')}${placeOf(declared)}`)
       problems.push(`${declared.name}: ${outcome}`);
   }
   const written = new Set(await denials());
@@ -204,6 +214,11 @@ const permissionsOf = ({ operation }: Declared): readonly string[] => {
   const rule = operation?.permission as PermissionRule;
   return typeof rule === 'string' ? [rule] : rule.anyOf;
 };
+/** A person can hold a permission elsewhere than where it is needed. */
+const placeOf = ({ operation }: Declared): string => {
+  const rule = operation?.permission as PermissionRule;
+  return typeof rule === 'string' || rule.at === 'root' ? " at the environment's root" : '';
+};
 const allBut = (missing: readonly string[]) => permissions.filter((one) => !missing.includes(one));
 
 test('a key with every scope but the needed one is refused, with an audit row', async () => {
@@ -220,7 +235,7 @@ test('a key with every scope but the needed one is refused, with an audit row', 
 test('an end user with every permission but the needed one is refused, with an audit row', async () => {
   await lacking(
     isForServers,
-    { actor: 'identity', expected: '403 permission.required', rightsOf: permissionsOf },
+    { actor: 'identity', expected: '403 permission.required', rightsOf: permissionsOf, placeOf },
     (one) => {
       const missing = permissionsOf(one);
       return onceFor(`identity ${missing}`, async () => {

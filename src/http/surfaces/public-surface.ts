@@ -69,7 +69,7 @@ async function refusalOf(
   request: FastifyRequest,
 ): Promise<DomainError | null> {
   const environment = scope as EnvironmentScope;
-  const lacking = () => forbiddenFor(caller, { permissions: anyOf });
+  const lacking = () => forbiddenFor(caller, { permissions: anyOf, isAtRoot: at === 'root' });
   if (at === null) {
     const reached = await rights.reach(environment, caller, { permissions: anyOf });
     return reached?.length === 0 ? lacking() : null;

@@ -32,7 +32,10 @@ test('a stranger is 401, a key without the scope and an identity without the per
   await as(ida.headers, 'GET', '/api/v1/roles', 200);
   expect(codeOf(await as(ida.headers, 'POST', '/api/v1/roles', 403, { name: 'Mine' }))).toBe('permission.required');
   const nobody = await newIdentityCaller(api, account);
-  expect(codeOf(await as(nobody.headers, 'GET', '/api/v1/permissions', 403))).toBe('permission.required');
+  const refused = await as(nobody.headers, 'GET', '/api/v1/permissions', 403);
+  expect(codeOf(refused)).toBe('permission.required');
+  const message = "needs rbac.view_roles at the environment's root"; // whoever holds it at a node only is told why
+  expect(refused.json().error.details).toEqual([{ field: '', code: 'lacking', message }]);
 });
 
 test('nobody adds a permission to a role that they lack themselves', async () => {
