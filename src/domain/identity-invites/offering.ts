@@ -25,7 +25,7 @@ export async function assertMayOffer(
 ): Promise<void> {
   if (roleIds.length === 0) return;
   const identityId = await identityIdByAddress(tx, scope, email);
-  await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId });
+  await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId, field: 'role_ids' });
 }
 
 /**

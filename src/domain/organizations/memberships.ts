@@ -18,6 +18,9 @@ import { type OfPersonSort, type OrganizationOfPerson, organizationsOfPerson } f
 
 export type { ListedMember as Member } from './member-lists.js';
 
+/** Where a request names roles. */
+const field = 'role_ids';
+
 export interface MembershipsDeps {
   db: Db;
   assignments: Assignments;
@@ -68,7 +71,9 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
         if (!(await tx.existsBy(Organization, { ...within(scope), id: nodeId })))
           throw new DomainError('organization.not_found');
         if (roleIds.length > 0)
-          await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId }).catch(wentMeanwhile);
+          await assignments
+            .assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId, field })
+            .catch(wentMeanwhile);
         const isNew = await addMember(tx, scope, { ...member, at: now() });
         if (!isNew) throw new DomainError('organization.already_member');
         return findOneMember(tx, scope, member, now());
@@ -122,7 +127,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     if (missing.length === 0 && superfluous.length === 0) return;
     await assignments.assertMayAssign(scope, caller, nodeId);
     if (missing.length > 0)
-      await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId, identityId });
+      await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId, identityId, field });
     await removeAssignments(
       tx,
       scope,

@@ -6,6 +6,8 @@ import { findRole } from '../access/roles/roles.js';
 import type { Caller } from '../caller.js';
 import { invalidField } from '../errors.js';
 
+const field = 'default_role_id';
+
 /**
  * Checks that the caller may have a role given, at the organization or the root, to everybody who signs in by a
  * connection.
@@ -22,9 +24,9 @@ export async function assertDefaultRole(
   const role = await findRole(tx, scope, roleId);
   if (!role.isActive || role.systemKey !== null)
     throw invalidField(
-      'default_role_id',
+      field,
       'not_assignable',
       'is not a role that can be assigned: see GET /organizations/{id}/roles',
     );
-  await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId: organizationId });
+  await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId: organizationId, field });
 }

@@ -396,6 +396,20 @@ describe('permissions', () => {
     expect(await who('administrator', acme)).toEqual(everything);
   });
 
+  test('a refusal names the field in which the roles were sent', async () => {
+    const manager = callsWith(api, await account.apiKey(['svc:organization.manage', 'rbac.assign_roles']));
+    const lacking = { code: 'lacking', message: 'You do not hold identity.manage yourself' };
+    const told = async (...sent: Parameters<typeof manager>) => (await manager(...sent)).json().error.details;
+    const details = [{ field: 'role_ids', ...lacking }];
+    expect(await told('POST', path, { identity_id: cleo, role_ids: [strong] })).toEqual(details);
+    expect(await told('PATCH', `${path}/${ben}`, { role_ids: [strong] })).toEqual(details);
+    const invitation = { email: 'new@example.com', role_ids: [strong] };
+    expect(await told('POST', `/organizations/${acme}/invitations`, invitation)).toEqual(details);
+    const connection = { type: 'oidc', name: 'Acme', default_role_id: strong };
+    const refused = await told('POST', `/organizations/${acme}/sso-connection`, connection);
+    expect(refused).toEqual([{ field: 'default_role_id', ...lacking }]);
+  });
+
   test('a role that stays unchanged need not be held by the caller', async () => {
     await assign(api, account, ben, 'administrator', acme);
     const [held = ''] = await rolesHeld(api, ben, acme);

@@ -142,13 +142,14 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         roleIds,
         nodeId,
         identityId,
-      }: { roleIds: readonly string[]; nodeId: string | null; identityId?: string | null },
+        field,
+      }: { roleIds: readonly string[]; nodeId: string | null; identityId?: string | null; field?: string },
     ): Promise<string> {
       const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await findNode(tx, scope, nodeId);
       const keys = [...(await permissionKeysOf(tx, scope, roleIds)).values()].flat();
-      const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id, identityId }]);
+      const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id, identityId, field }]);
       if (refused) throw refused;
       return node.id;
     },

@@ -40,7 +40,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
       if (holding === 'node_not_found') return new DomainError('nodes.node_not_found');
       if (holding !== 'held') return forbiddenFor(caller, assigning);
       const keys = lacking.get(one) ?? [];
-      return keys.length > 0 ? cannotGrant('role.cannot_grant', 'role_id', keys) : null;
+      return keys.length > 0 ? cannotGrant('role.cannot_grant', one.field ?? 'role_id', keys) : null;
     });
   }
 

@@ -14,6 +14,8 @@ export interface WantedGrant {
   from?: Date | null;
   /** When it ends; null, or not said: never. */
   until?: Date | null;
+  /** Where the role is in the request; if it is not said, `role_id`. */
+  field?: string | undefined;
 }
 
 /**
