@@ -1,13 +1,13 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type OutgoingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { projectRoot } from '../../src/platform/root.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { runProgram, savePrograms } from '../support/document-programs.js';
 import { totpCode } from '../support/mfa.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
@@ -31,10 +31,7 @@ beforeAll(async () => {
   account = await newAccount(api);
   key = await account.apiKey(['identity.manage', 'identity.view']);
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-import-'));
-  const text = await readFile(join(projectRoot, 'docs/importing.md'), 'utf8');
-  for (const [, name, program] of text.matchAll(/Save this as `([\w.]+)`[\s\S]*?```js\n([\s\S]*?)```/g)) {
-    await writeFile(join(folder, name as string), program as string);
-  }
+  await savePrograms('docs/importing.md', folder);
   server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -145,9 +142,7 @@ test('an import that begins again from the start reports who was in another Envi
 
 test('people of a Keycloak sign in with the password and the authenticator app that they used there', async () => {
   const file = join(projectRoot, 'test/support/keycloak/shop-users-0.json');
-  const env = { ...process.env, NODE_OPTIONS: '' };
-  const { stdout } = await promisify(execFile)(process.execPath, ['keycloak.mjs', file], { cwd: folder, env });
-  await writeFile(pathOf('shop.ndjson'), stdout);
+  await writeFile(pathOf('shop.ndjson'), await runProgram(folder, {}, 'keycloak.mjs', file));
   expect(await run('shop.ndjson')).toEqual({ created: 4, joined: 0, exists: 0, failed: 1 });
   const failed = (await lines('shop.ndjson.failed')).map((line) => JSON.parse(line));
   expect(failed).toMatchObject([{ email: 'ben@example.com', error: { code: 'mfa.parameters_not_supported' } }]);
