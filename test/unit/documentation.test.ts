@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ConfigError, loadConfig, type ProcessName, Settings } from '../../src/config.js';
+import { permissions } from '../../src/domain/access/roles/permissions.js';
 import { projectRoot } from '../../src/platform/root.js';
 import * as ids from '../../workflows/ids.js';
 
@@ -134,6 +135,12 @@ test('every section that a file outside the documents names exists', async () =>
   const headings = (document: string) =>
     [...(texts.get(document) ?? '').matchAll(/^#+ (.*)$/gm)].map(([, text]) => text);
   expect(named.filter(({ document, section }) => !headings(document).includes(section))).toEqual([]);
+});
+
+test('every scope of an API key is explained, and no other', () => {
+  const rows = [...(texts.get('docs/environments.md') ?? '').matchAll(/^\| ((?:`[\w:.]+`(?:, )?)+) \|/gm)];
+  const named = rows.flatMap(([, cell = '']) => cell.split(', ').map(code));
+  expect(named.filter((name) => name.includes('.')).sort()).toEqual([...permissions].sort());
 });
 
 test('every npm script that a document names exists', async () => {
