@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** The secret of a client may keep working for a while after its rotation, as that of an API key may. */
-export class OverlappingClientSecrets1763700000166 implements MigrationInterface {
+export class OverlappingClientSecrets1763700000161 implements MigrationInterface {
   async up(db: QueryRunner): Promise<void> {
     await db.query(`
 alter table oauth_clients add column previous_secret_hash bytea, add column previous_secret_expires_at timestamptz,
