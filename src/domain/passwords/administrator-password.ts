@@ -5,7 +5,7 @@ import { queueEmail } from '../emails/queue.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordOfUser } from '../events/user-events.js';
 import { keysOfUsers, withdrawPasskeys } from '../mfa/webauthn/keys.js';
-import { endAdministratorSessions } from '../sessions/end-administrator-sessions.js';
+import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
 
 export interface NewAdministratorPassword {
   userId: string;
@@ -28,8 +28,8 @@ export async function lockForPassword(tx: EntityManager, userId: string): Promis
 }
 
 /**
- * Sets the password of an administrator, ends their sessions, makes their keys second factors until they are used after
- * it, and mails them. The caller has locked them by `lockForPassword`.
+ * Sets the password of an administrator, ends their sessions and the sign-ins that wait for a second factor, makes their
+ * keys second factors until they are used after it, and mails them. The caller has locked them by `lockForPassword`.
  */
 export async function writePassword(tx: EntityManager, change: NewAdministratorPassword): Promise<void> {
   const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
@@ -40,7 +40,7 @@ export async function writePassword(tx: EntityManager, change: NewAdministratorP
     [userId, passwordHash, now, provesEmail],
   );
   await withdrawPasskeys(tx, keysOfUsers, userId);
-  const revoked = await endAdministratorSessions(tx, { userId, keepSessionId, now });
+  const revoked = await endAdministratorAccess(tx, { userId, keepSessionId, now });
   await recordOfUser(tx, action, {
     resourceId: userId,
     metadata: { revoked_session_ids: revoked },

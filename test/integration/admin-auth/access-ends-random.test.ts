@@ -321,7 +321,7 @@ async function live(seed: number, length: number): Promise<void> {
   }
 }
 
-const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
+const seeds = (process.env.RANDOM_SEEDS ?? '1,10').split(',').map(Number);
 test.each(seeds)(
   'in every history, exactly what should has ended, and what was begun before works or not: %i',
   (seed) => auth.whileTimeStands(() => live(seed, Number(process.env.RANDOM_STEPS ?? 80))),

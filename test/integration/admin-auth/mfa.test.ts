@@ -303,7 +303,7 @@ describe('a sign-in with a second factor', () => {
     await auth.users.passwords.forgot({ email: ana.email, locale: 'en' });
     const password = 'quiet orange lantern 7';
     ok(await auth.post('/password/reset', { token: await auth.passwordTokenFor(ana.id), password }));
-    expect(refusalOf(await person.answer('totp', token, ana.app.code()))).toEqual([401, null]);
+    expect(refusalOf(await person.answer('totp', token, ana.app.code()))).toEqual([400, 'mfa.challenge_invalid']);
     // The new password is no way around the factor.
     auth.pass(30_000);
     expect(ok(await person.login({ ...ana, password })).outcome).toBe('mfa_required');
