@@ -39,6 +39,7 @@ import { withdrawFromMember } from './domain/identity-invites/issue.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createMailingInvite } from './domain/invites/mails-to-address.js';
 import { createBroadReads } from './domain/limits/broad-reads.js';
+import { connectionsInTurn } from './domain/limits/connection-turns.js';
 import { createLargeMessages } from './domain/limits/large-messages.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
@@ -105,11 +106,12 @@ export interface ComposedApi {
 /** Composes the api from its settings, from top to bottom: each line only uses those above it. */
 export async function composeApi(
   config: Config,
-  db: Db,
+  opened: Db,
   log: FastifyBaseLogger,
   now: Clock = systemClock,
 ): Promise<ComposedApi> {
   const { adminAppUrl, baseUrl, rateLimits } = config;
+  const db = connectionsInTurn(opened);
   const registry = createRegistry('api');
   watchPools(registry, db);
   const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeShared({ config, db, now });
@@ -248,6 +250,7 @@ export async function composeApi(
   const checks = readinessChecks({ db, processes });
   watchReadiness(registry, checks);
 
+  const waitingForDatabase = () => Object.values(db.waiting()).reduce((sum, count) => sum + count);
   let isStopping = false;
   const app = await buildApp({
     baseUrl,
@@ -255,7 +258,7 @@ export async function composeApi(
     trustProxy: config.trustProxy,
     answerWithinMs: config.requestTimeoutMs,
     metrics: createHttpMetrics(registry),
-    shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
+    shedding: { ...config.overload, registry, log, waitingForDatabase, isHashingFull: passwords.isFull },
     isStopping: () => isStopping,
     health: { checks, dispensable: ['temporal'] }, // the outbox keeps what waits for it
     surfaces: [

@@ -30,6 +30,8 @@ export interface RequestContext {
   stillMay?: () => Promise<void>;
   /** The signal that stops the running work (`stoppable`). */
   stoppedBy?: AbortSignal;
+  /** The Account whose share of this process the work uses (`inShareOf`); absent while that is unknown. */
+  accountId?: string;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();
@@ -45,6 +47,21 @@ export const actAs = <T>(actor: Actor, work: () => T): T => runInContext({ ...cu
  * work and before anything is written, but not within a transaction: it uses another connection.
  */
 export const assertStillMay = async (): Promise<void> => storage.getStore()?.stillMay?.();
+
+/** Has the rest of the running request use the share of this Account, where Accounts take turns (docs/decisions/0114). */
+export function inShareOf(accountId: string): void {
+  const context = storage.getStore();
+  if (context) context.accountId = accountId;
+}
+
+/** Returns the Account whose share the running work uses; undefined where it is unknown. */
+export const accountAtWork = (): string | undefined => storage.getStore()?.accountId;
+
+/** Runs the common work of several requests, which uses the share of none of their Accounts. */
+export function inNoShare<T>(work: () => T): T {
+  const { accountId, ...context } = currentContext();
+  return accountId === undefined ? work() : runInContext(context, work);
+}
 
 /** Returns the running request's context; outside a request the actor is the system. */
 export const currentContext = (): RequestContext =>

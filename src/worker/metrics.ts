@@ -9,7 +9,10 @@ import { watchBacklog } from './backlog.js';
  * Creates the metrics that a worker's `/metrics` shows.
  * @param more returns metrics from elsewhere, in Prometheus' text format
  */
-export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => Promise<string> = async () => '') {
+export function createMetrics(
+  db: Pick<Db, 'pools' | 'statement' | 'waiting'>,
+  more: () => Promise<string> = async () => '',
+) {
   const registry = createRegistry('worker');
   watchPools(registry, db);
   watchBacklog(registry, db);

@@ -228,6 +228,7 @@ test('a worker without PostgreSQL still shows its metrics, with the last values'
   const { db } = api.database;
   const metrics = createMetrics({
     pools: db.pools,
+    waiting: db.waiting,
     statement: (statement, values) =>
       isAway ? Promise.reject(new Error('away')) : db.statement(statement as never, values),
   });

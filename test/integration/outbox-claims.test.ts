@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { startAllLater } from '../../src/domain/outbox.js';
+import type { Db } from '../../src/platform/database/db.js';
 import { createClaims } from '../../src/temporal/outbox-claims.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 
@@ -118,7 +119,7 @@ test('a turn reads a few rows of each Account, however many it has', async () =>
   const claims = newClaims();
   await claims.next();
   await claims.next();
-  const [{ text }, values] = statement.mock.calls[1] as [{ text: string }, unknown[]];
+  const [{ text }, values] = statement.mock.calls[1] as Parameters<Db['statement']>;
   const [{ 'QUERY PLAN': plan }] = (await database.db.transaction('system', async (tx) => {
     await tx.query(`prepare turn(int, uuid) as ${text}`);
     return tx.query(`explain (analyze, timing off, format json) execute turn(${values[0]}, '${values[1]}')`);

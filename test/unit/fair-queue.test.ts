@@ -2,6 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import bcrypt from 'bcrypt';
 import { createFairQueue } from '../../src/domain/limits/fair-queue.js';
 import { createHashing } from '../../src/domain/passwords/hashing.js';
+import { runInContext, systemActor } from '../../src/platform/context.js';
+import { createRandom } from '../support/random.js';
 
 test('a fixed number runs at once, the others in order, also after one that failed', async () => {
   const turns = createFairQueue(2);
@@ -48,6 +50,23 @@ test('imported hashes of one Account take turns with those of another', async ()
   expect(done).toBeLessThan(4); // the one that ran, and those in between
   const results = await Promise.allSettled(theirs);
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(11); // ten may wait, a fifth of all
+});
+
+test('a burst of passwords at one Account is refused beyond its part, and delays no other Account', async () => {
+  const { hash, isFull } = createHashing({ atOnce: 1, mostWaiting: 10 });
+  const hashFor = (accountId: string) =>
+    runInContext({ correlationId: accountId, actor: systemActor, accountId }, () => hash('violet tractor'));
+  let done = 0;
+  const theirs = Array.from({ length: 15 }, () =>
+    hashFor('theirs').then(() => {
+      done++;
+    }),
+  );
+  expect([isFull('theirs'), isFull('ours'), isFull()]).toEqual([true, false, false]);
+  await hashFor('ours');
+  expect(done).toBeLessThan(4); // the one that ran, and those in between
+  const results = await Promise.allSettled(theirs);
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(11);
 });
 
 test('work beyond the queue’s length is refused at once, and waiting work is not', async () => {
@@ -145,5 +164,54 @@ describe('work of many owners', () => {
       return [patient, another];
     });
     await expect(first.then((others) => Promise.all(others))).resolves.toEqual(['patient', 'another']);
+  });
+
+  test('has a share of what is free: nobody takes the last turns, and what one gives back goes to others', async () => {
+    const turns = createFairQueue(10, { mostOfEach: (free) => 2 * free });
+    const { begun, run, endNext } = work(turns);
+    const all = [...Array(20).fill('ana'), ...Array(20).fill('ben'), 'cem'].map((whose) => run(whose));
+    expect(begun).toEqual([...Array(7).fill('ana'), 'ben', 'ben', 'cem']);
+    await endNext();
+    expect(turns.line()).toEqual({ running: 9, waiting: 31 }); // Ana has more than her share, and Ben all of his
+    await endNext();
+    expect(begun.at(-1)).toBe('ben');
+    while (turns.line().running > 0) await endNext();
+    await Promise.all(all);
+    expect(begun).toHaveLength(41);
+  });
+
+  test('goes on as soon as a share allows it, however many begin at once', async () => {
+    const turns = createFairQueue(7, { mostOfEach: (free) => 2 * free });
+    const random = createRandom(2211);
+    const held = new Map<string, (() => void)[]>();
+    const waiting = new Map<string, number>();
+    const add = (map: Map<string, number>, key: string, by: number) => map.set(key, (map.get(key) ?? 0) + by);
+    const run = (whose: string) => {
+      add(waiting, whose, 1);
+      return turns(() => {
+        add(waiting, whose, -1);
+        return new Promise<void>((resolve) => held.set(whose, [...(held.get(whose) ?? []), resolve]));
+      }, whose);
+    };
+    const whoWaitsInVain = () => {
+      const free = 7 - turns.line().running;
+      return [...waiting].filter(
+        ([whose, count]) => count > 0 && free > 0 && (held.get(whose)?.length ?? 0) < 2 * free,
+      );
+    };
+    const all: Promise<void>[] = [];
+    for (let i = 0; i < 400; i++) {
+      const whose = `account ${random.below(5)}`;
+      if (random.below(2) === 0) all.push(run(whose));
+      else held.get(whose)?.shift()?.();
+      await nextTurn();
+      expect(whoWaitsInVain()).toEqual([]);
+    }
+    while (turns.line().running > 0) {
+      for (const ends of held.values()) ends.shift()?.();
+      await nextTurn();
+    }
+    await Promise.all(all);
+    expect(turns.line()).toEqual({ running: 0, waiting: 0 });
   });
 });

@@ -10,8 +10,8 @@ import { DomainError } from '../errors.js';
 export type Run = <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }) => Promise<T>;
 
 export interface Turns extends Run {
-  /** Whether new work would be refused now. */
-  isFull(): boolean;
+  /** Whether new work would be refused now: of anybody, or of this key. */
+  isFull(whose?: string): boolean;
   /** How many pieces of work are running, and how many are waiting. */
   line(): Line;
 }
@@ -23,8 +23,9 @@ export interface Line {
 export interface TurnsOptions {
   /** How many may wait. */
   longest?: number;
-  /** For one key: how many may run at once, and how many may wait. */
-  mostOfEach?: number;
+  /** For one key: how many may run at once. A function gets how many turns are free. */
+  mostOfEach?: number | ((free: number) => number);
+  /** For one key: how many may wait. */
   longestOfEach?: number;
   /** Milliseconds that a piece of work may wait. */
   withinMs?: number;
@@ -48,14 +49,18 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
     withinMs,
     onRefused,
   } = options;
-  const shares = createShares(mostOfEach);
+  const shares = createShares(most);
   /** Waiting work by key; the first key here is served next. */
   const lines = new Map<string, Waiting[]>();
   let [running, waiting] = [0, 0];
   /** How many of those waiting are patient; they are no reason to refuse others. */
   let patient = 0;
 
-  const isFull = () => running >= most && waiting - patient >= longest;
+  const isLong = (whose: string) => (lines.get(whose) ?? []).filter((one) => !one.isPatient).length >= longestOfEach;
+  const isFull = (whose?: string) =>
+    (running >= most && waiting - patient >= longest) || (whose !== undefined && isLong(whose));
+  const mayRun = (whose: string) =>
+    running < most && !shares.isFull(whose, typeof mostOfEach === 'number' ? mostOfEach : mostOfEach(most - running));
   function refusal(): DomainError {
     onRefused?.();
     return new DomainError('service.unavailable', { retryAfter: 1 });
@@ -67,22 +72,24 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
     return () => {
       running--;
       leaveShare();
-      callNext();
+      while (callNext());
     };
   }
 
-  function callNext(): void {
-    if (running >= most) return;
+  /** Returns whether work began. One turn that ends may let several begin: each share depends on the free turns. */
+  function callNext(): boolean {
+    if (running >= most) return false;
     for (const [whose, line] of lines) {
-      if (shares.isFull(whose)) continue;
+      if (!mayRun(whose)) continue;
       const next = line.shift() as Waiting;
       lines.delete(whose);
       if (line.length > 0) lines.set(whose, line); // behind the others
       waiting--;
       if (next.isPatient) patient--;
       next.go(enter(whose));
-      return;
+      return true;
     }
+    return false;
   }
 
   function stopWaiting(whose: string, one: Waiting): void {
@@ -93,9 +100,7 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
   }
 
   function turnOf(whose: string, isPatient: boolean): Promise<() => void> {
-    const line = lines.get(whose) ?? [];
-    const before = line.filter((one) => !one.isPatient).length;
-    if (!isPatient && (waiting - patient >= longest || before >= longestOfEach)) return Promise.reject(refusal());
+    if (!isPatient && (waiting - patient >= longest || isLong(whose))) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const one: Waiting = {
@@ -111,15 +116,14 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
           reject(refusal());
         }, withinMs);
       }
-      lines.set(whose, [...line, one]);
+      lines.set(whose, [...(lines.get(whose) ?? []), one]);
       waiting++;
       if (isPatient) patient++;
     });
   }
 
   const take: Run = async (work, whose = '', { isPatient } = { isPatient: false }) => {
-    const mayBegin = running < most && !shares.isFull(whose);
-    const leave = mayBegin ? enter(whose) : await turnOf(whose, isPatient);
+    const leave = mayRun(whose) ? enter(whose) : await turnOf(whose, isPatient);
     try {
       return await work();
     } finally {

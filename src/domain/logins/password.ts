@@ -122,8 +122,8 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     );
   }
 
-  function assertRoom(): void {
-    if (!passwords.isFull()) return;
+  function assertRoom(accountId?: string): void {
+    if (!passwords.isFull(accountId)) return;
     hashesRefused.inc();
     throw new DomainError('service.unavailable', { retryAfter: 1 });
   }
@@ -144,7 +144,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     scope: EnvironmentScope,
     { email: typed, password, ipAddress }: PasswordSignIn,
   ): Promise<PasswordResult | SignedInElsewhere> {
-    assertRoom(); // before the attempt is counted, so that it need not be taken back
+    assertRoom(scope.accountId); // before the attempt is counted, so that it need not be taken back
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
     const { found, matches } = await attempts.look(attempt, async () => {
@@ -176,7 +176,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
 
   return {
     /**
-     * For callers with much to check before the password.
+     * For callers with much to check before the password, and before the Account is known.
      * @throws DomainError service.unavailable where too many passwords wait to be hashed
      */
     assertRoom,

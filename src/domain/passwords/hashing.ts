@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { seconds } from '../../platform/clock.js';
+import { accountAtWork } from '../../platform/context.js';
 import { hashesRefused } from '../../platform/metrics/metrics.js';
 import { createFairQueue } from '../limits/fair-queue.js';
 import { digestOf, matchesHash } from './matching.js';
@@ -30,7 +31,7 @@ export const normalized = (password: string): string =>
 export interface HashingOptions {
   /** How many hashes are computed at once in this process: each takes a core, a thread of libuv's pool and 19 MB. */
   atOnce: number;
-  /** How many may wait for their turn; more are refused. */
+  /** How many of one Account may wait for their turn; twice as many altogether. More are refused. */
   mostWaiting?: number;
   /** The cost of each code of a new set; by default a profile that OWASP names. */
   costOfCodes?: Cost;
@@ -43,7 +44,7 @@ export interface Hashing {
    * Whether the password matches the hash: one of ours, or an imported one of any algorithm that `readHash` knows.
    * Without a usable hash it takes as long as for one of ours and says no, so that the time does not tell whether there
    * is one.
-   * @param whose the owner of the hash: imported ones of one Account take turns with those of others
+   * @param whose the Account of the hash
    * @throws DomainError service.unavailable if too many wait
    */
   verify(hash: string | null, password: string, whose?: string): Promise<boolean>;
@@ -54,8 +55,8 @@ export interface Hashing {
    * @throws DomainError service.unavailable if too many wait
    */
   digest(parameters: string, secret: string): Promise<Buffer>;
-  /** Whether a new hash would be refused now. */
-  isFull(): boolean;
+  /** Whether a new hash would be refused now: anybody's, or this Account's. */
+  isFull(whose?: string): boolean;
   /** How many hashes are being computed, and how many wait for their turn. */
   line(): { running: number; waiting: number };
 }
@@ -65,27 +66,28 @@ const longestWait = seconds(15);
 
 /**
  * Computes hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed
- * in the same thread pool. Imported hashes get half of the turns at most: an Account that imports the most expensive
- * hashes that are allowed, and signs in with them, delays nobody with a hash of ours, and other Accounts' imported ones
- * only for as long as one of its own takes.
+ * in the same thread pool. Accounts take turns, so that a burst at one of them delays the others by a few hashes; the
+ * running request tells for which Account it works, where the caller does not. Imported hashes get half of the turns at
+ * most: an Account that imports the most expensive hashes that are allowed, and signs in with them, delays nobody with a
+ * hash of ours, and other Accounts' imported ones only for as long as one of its own takes.
  */
 export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
-  const line = {
-    ...(mostWaiting !== undefined && { longest: mostWaiting }),
-    onRefused: () => hashesRefused.inc(),
-  };
-  const turns = createFairQueue(atOnce, line);
-  const turnsOfImported = createFairQueue(Math.max(1, Math.floor(atOnce / 2)), {
-    ...line,
-    ...(mostWaiting !== undefined && { longestOfEach: Math.max(1, Math.floor(mostWaiting / 5)) }),
-    withinMs: longestWait,
+  const onRefused = () => hashesRefused.inc();
+  const turns = createFairQueue(atOnce, {
+    ...(mostWaiting !== undefined && { longest: 2 * mostWaiting, longestOfEach: mostWaiting }),
+    onRefused,
   });
-  const prove = (hash: StoredHash, text: string, whose?: string): Promise<boolean> => {
-    const work = () => turns(() => matchesHash(hash, text));
+  const turnsOfImported = createFairQueue(Math.max(1, Math.floor(atOnce / 2)), {
+    ...(mostWaiting !== undefined && { longest: mostWaiting, longestOfEach: Math.max(1, Math.floor(mostWaiting / 5)) }),
+    withinMs: longestWait,
+    onRefused,
+  });
+  const prove = (hash: StoredHash, text: string, whose = accountAtWork()): Promise<boolean> => {
+    const work = () => turns(() => matchesHash(hash, text), whose);
     return costsAsOurs(hash) ? work() : turnsOfImported(work, whose);
   };
   const digest = (parameters: string, secret: string) =>
-    turns(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret));
+    turns(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret), accountAtWork());
   return {
     isFull: turns.isFull,
     // An imported one that is running has a turn of both.

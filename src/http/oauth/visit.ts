@@ -14,6 +14,7 @@ import {
 import { readHint } from '../../domain/oidc/requests/hints.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/requests/parameters.js';
 import { allowedOf, wantsSso } from '../../domain/organizations/barred.js';
+import { inShareOf } from '../../platform/context.js';
 import { answerClient } from './answer-client.js';
 
 /** A well-formed authorization request on its way through the pages. */
@@ -109,6 +110,7 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     const client = await clients.find(clientIdOf(read));
     if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
     request.looks = client;
+    inShareOf(client.accountId);
     const ofAccount = parseAccountRequest(read, baseUrl);
     const parsed = ofAccount ?? parseAuthorizeRequest(read, client);
     if ('redirected' in parsed) {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
+import { inShareOf } from '../../platform/context.js';
 import { subscriberOf } from '../../platform/database/subscriber.js';
 import { httpStatusOf } from '../error-statuses.js';
 import { refusalOf } from '../errors.js';
@@ -13,7 +14,7 @@ import type { RateLimits } from '../surfaces/rate-limits.js';
  * @param onProven gets the client before its request is counted, so that its scripts can read a refusal by the limit
  * @throws DomainError rate_limit.exceeded; what `proving` throws
  */
-export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'>>(
+export async function countedAs<C extends Pick<Client, 'accountId' | 'clientId' | 'clientType'>>(
   limits: Pick<RateLimits, 'general'>,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -26,6 +27,7 @@ export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'
     throw error;
   });
   onProven(client);
+  inShareOf(client.accountId);
   const { clientId, clientType } = client;
   await limits.general('apiKey', clientType === 'public' ? `${clientId} ${subscriberOf(ip)}` : clientId, reply);
   return client;

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuthenticatedDirectory } from '../../domain/scim/authenticate.js';
 import { ScimRefused } from '../../domain/scim/refusal.js';
 import { mostValues } from '../../domain/scim/values.js';
+import { inShareOf } from '../../platform/context.js';
 import { proveScimToken } from '../principals/scim-token.js';
 import { readJsonAs } from '../server/json-bodies.js';
 import { proving } from '../surfaces/proofs.js';
@@ -36,6 +37,7 @@ export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serv
   app.decorateRequest('directory', null);
   const prove = proving(async (request, reply) => {
     request.directory = await proveScimToken(options, request, reply);
+    inShareOf(request.directory.scope.accountId);
   });
   app.addHook('onRequest', prove);
   discovery(app, options);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { actorOf } from '../../domain/caller.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import { currentContext } from '../../platform/context.js';
+import { currentContext, inShareOf } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { httpStatusOf } from '../error-statuses.js';
@@ -57,6 +57,7 @@ const authorizing =
     request.refused = isRefused ? await refuseUnlessRetry(operation, outcome, request, services) : null;
     if (isRefused) return;
     request.authorized = outcome;
+    inShareOf(outcome.scope.accountId);
     currentContext().actor = actorOf(outcome.caller);
   };
 

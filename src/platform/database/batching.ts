@@ -1,3 +1,4 @@
+import { inNoShare } from '../context.js';
 import { isOutage } from '../outages.js';
 import { unstoppable } from './giving-up.js';
 
@@ -71,7 +72,7 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
     const together = gathered.waiting.splice(0, mostTogether);
     gathered.underWay++;
     if (gathered.waiting.length > 0) schedule(group, gathered);
-    await unstoppable(() => answer(group, together));
+    await inNoShare(() => unstoppable(() => answer(group, together)));
     gathered.underWay--;
     if (gathered.underWay === 0) {
       clearTimeout(gathered.patience);

@@ -21,8 +21,10 @@ export interface Db {
   /**
    * Runs one prepared statement in one round trip, for hot paths. It runs in the `system` scope, since it verifies a
    * credential before the tenant is known; so its text must contain every filter itself.
+   * @param accountId whose turn it takes (`connectionsInTurn`), if that is not the Account for which the running
+   *   request works; for statements of several requests that lock rows, and so may wait
    */
-  statement<Row>(statement: Statement, values: unknown[]): Promise<Row[]>;
+  statement<Row>(statement: Statement, values: unknown[], accountId?: string): Promise<Row[]>;
   /**
    * Runs one prepared statement in a tenant's scope, where it sees and changes the same rows as a transaction would. It
    * is committed when this resolves; if this rejects, nothing has happened, unless the connection was lost. A statement
@@ -30,7 +32,7 @@ export interface Db {
    */
   statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
   /** How many transactions and statements are waiting for a connection. */
-  waiting(): number;
+  waiting(): Record<'statements' | 'transactions', number>;
   /** Returns the pools, by their purpose. */
   pools(): Record<string, pg.Pool>;
   /** @throws if PostgreSQL does not answer, or is read-only, as a standby or a former primary is */

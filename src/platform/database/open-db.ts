@@ -101,7 +101,10 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
       const run = (client: pg.PoolClient) => new ScopedQuery(statement, values, scope).answerOn<never>(client);
       return runStatement<never>(pool, run, () => false);
     },
-    waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
+    waiting() {
+      const { statements, transactions } = pools();
+      return { statements: statements?.waitingCount ?? 0, transactions: transactions?.waitingCount ?? 0 };
+    },
     pools,
     async ping() {
       const { rows } = await pool.query<{ readOnly: string }>(ping);

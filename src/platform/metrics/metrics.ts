@@ -62,6 +62,10 @@ export const broadReadsRefused = counter(
   'gatehouse_broad_reads_refused_total',
   'Searches and counts that were not executed because too many were waiting or waited too long.',
 );
+export const connectionsRefused = counter(
+  'gatehouse_postgres_pool_refused_total',
+  'Transactions and statements that got no connection because too many of the same Account were waiting, or waited too long.',
+);
 const dependencyFailures = counter(
   'gatehouse_dependency_failures_total',
   'Requests to third-party services that were not answered.',

@@ -24,7 +24,7 @@ export const createRegistry = (process: string): Registry => {
 };
 
 /** Adds the metrics of the connection pools, for transactions and for single statements. */
-export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
+export function watchPools(registry: Registry, db: Pick<Db, 'pools' | 'waiting'>): void {
   const registers = [registry];
   new Gauge({
     name: 'gatehouse_postgres_pool_connections',
@@ -44,7 +44,7 @@ export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
     labelNames: ['pool'],
     registers,
     collect() {
-      for (const [pool, { waitingCount }] of Object.entries(db.pools())) this.set({ pool }, waitingCount);
+      for (const [pool, count] of Object.entries(db.waiting())) this.set({ pool }, count);
     },
   });
   new Gauge({

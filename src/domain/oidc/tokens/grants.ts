@@ -156,14 +156,18 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
   const rotateTogether = createBatcher<PresentedToken & { next: Successor }, Row | undefined>(
     async (_environmentId, shown) => {
       const at = now();
-      const rows = await db.statement<Row & { position: string }>(rotateStatement, [
-        shown.map(({ token }) => hashSecret(token)),
-        at,
-        shown.map(({ next }) => next.hash),
-        shown[0]?.next.keyId,
-        after(at, -repeatWindow),
-        ...valuesOf(shown),
-      ]);
+      const rows = await db.statement<Row & { position: string }>(
+        rotateStatement,
+        [
+          shown.map(({ token }) => hashSecret(token)),
+          at,
+          shown.map(({ next }) => next.hash),
+          shown[0]?.next.keyId,
+          after(at, -repeatWindow),
+          ...valuesOf(shown),
+        ],
+        shown[0]?.client.accountId,
+      );
       return byPosition(shown, rows);
     },
   );

@@ -9,7 +9,7 @@ import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 
 /** A code as a client presents it, and the grant to be made of it. */
 export interface PresentedCode {
-  client: Pick<Client, 'id' | 'environmentId' | 'settings'>;
+  client: Pick<Client, 'id' | 'accountId' | 'environmentId' | 'settings'>;
   code: string;
   redirectUri: string | null;
   /** The challenge of the verifier that came with it. */
@@ -110,17 +110,21 @@ const redeemMany = { name: 'redeem_authorization_codes', text: redeeming('skip l
 export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   /** Null for a code that was left because somebody else has locked its session or person; one alone is never left. */
   async function redeemEach(shown: readonly PresentedCode[]): Promise<(Outcome | null)[]> {
-    const rows = await db.statement<Row>(shown.length === 1 ? redeemOne : redeemMany, [
-      shown.map(({ code }) => hashSecret(code)),
-      uuidArray(shown.map(({ client }) => client.id)),
-      now(),
-      shown.map(({ redirectUri }) => redirectUri),
-      shown.map(({ challenge }) => challenge),
-      uuidArray(shown.map(({ grantId }) => grantId)),
-      shown.map(({ client }) => client.settings.refreshTokenMaxTtlSeconds),
-      shown.map(({ refreshToken }) => hashSecret(refreshToken)),
-      shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
-    ]);
+    const rows = await db.statement<Row>(
+      shown.length === 1 ? redeemOne : redeemMany,
+      [
+        shown.map(({ code }) => hashSecret(code)),
+        uuidArray(shown.map(({ client }) => client.id)),
+        now(),
+        shown.map(({ redirectUri }) => redirectUri),
+        shown.map(({ challenge }) => challenge),
+        uuidArray(shown.map(({ grantId }) => grantId)),
+        shown.map(({ client }) => client.settings.refreshTokenMaxTtlSeconds),
+        shown.map(({ refreshToken }) => hashSecret(refreshToken)),
+        shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
+      ],
+      shown[0]?.client.accountId,
+    );
     return byPosition(shown, rows).map((row, at) => {
       const mayBeLeft = shown.length > 1 && row !== undefined && !row.redeemed && row.spentFor === null;
       return mayBeLeft ? null : outcomeOf(row, (shown[at] as PresentedCode).grantId);

@@ -9,6 +9,7 @@ import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/
 import { aal2 } from '../../../domain/sessions/first-factor.js';
 import type { OwnProofOf, WantedFor } from '../../../domain/sessions/own-proof.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
+import { inShareOf } from '../../../platform/context.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../../platform/scope.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
@@ -83,6 +84,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const client = await clients.find(clientIdOf(read));
     if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
     request.looks = client;
+    inShareOf(client.accountId);
     const form = onlyOnce(read, [...read.values.keys()]);
     const uiLocales = form.get('ui_locales')?.slice(0, 100) ?? null;
     const params = { client_id: client.clientId, ...(uiLocales !== null && { ui_locales: uiLocales }) };

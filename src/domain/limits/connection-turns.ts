@@ -1,0 +1,61 @@
+import { accountAtWork } from '../../platform/context.js';
+import type { Db, Scope } from '../../platform/database/db.js';
+import { connectionsRefused } from '../../platform/metrics/metrics.js';
+import { createFairQueue } from './fair-queue.js';
+
+/**
+ * An Account may take another connection while it has fewer than twice as many as are free: alone it gets seven of ten, a
+ * second one then gets two, and whoever has none gets one as long as one is free.
+ */
+const shareOf = (free: number) => 2 * free;
+/**
+ * How many of one Account may wait, per connection of the pool. All of these, at both pools, are fewer than make an api
+ * refuse requests of everybody (`mostWaitingForDatabase`).
+ */
+const waitingForEach = 8;
+/** The part of the connections for single statements that work of Accounts may use. */
+const partOfStatements = 0.8;
+
+/** Work that belongs to no Account, such as an administrator's sign-in, has a share like an Account's. */
+const nobody = 'system';
+
+/**
+ * Gives Accounts turns at a process's connections: while much of one Account waits in PostgreSQL, for a lock or for an
+ * answer that takes long, it holds part of the connections, and others are served by the rest (docs/decisions/0114).
+ * Statements for no Account take no turn, and always have some connections: they verify credentials, or are those of
+ * several requests together, and wait for no lock.
+ * @param atWork returns the Account for which the running work is done, if that is known
+ * @throws DomainError service.unavailable if too much of the same Account waits already, or its turn does not come
+ *   within the time that a connection may take
+ */
+export function connectionsInTurn(db: Db, atWork: () => string | undefined = accountAtWork): Db {
+  const { max, connectionTimeoutMillis } = db.pool.options;
+  const turnsAt = (connections: number) =>
+    createFairQueue(connections, {
+      mostOfEach: shareOf,
+      longestOfEach: waitingForEach * max,
+      ...(connectionTimeoutMillis && { withinMs: connectionTimeoutMillis }),
+      onRefused: () => connectionsRefused.inc(),
+    });
+  const transactions = turnsAt(max);
+  const statements = turnsAt(Math.max(1, Math.floor(partOfStatements * max)));
+  const whose = (scope: Scope) => (scope === 'system' ? (atWork() ?? nobody) : scope.accountId);
+  return {
+    ...db,
+    transaction: (scope, work) => transactions(() => db.transaction(scope, work), whose(scope)),
+    statement: (statement, values, accountId = atWork()) =>
+      accountId === undefined
+        ? db.statement(statement, values)
+        : statements(() => db.statement(statement, values), accountId),
+    statementIn: (scope, statement, values) =>
+      statements(() => db.statementIn(scope, statement, values), scope.accountId),
+    waiting() {
+      const waiting = db.waiting();
+      return {
+        ...waiting,
+        statements: waiting.statements + statements.line().waiting,
+        transactions: waiting.transactions + transactions.line().waiting,
+      };
+    },
+  };
+}

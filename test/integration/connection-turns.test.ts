@@ -1,0 +1,141 @@
+import { connectionsInTurn } from '../../src/domain/limits/connection-turns.js';
+import type { Db } from '../../src/platform/database/db.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+import { untilWaiting } from '../support/lock-waits.js';
+import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
+import { newPublicClient } from '../support/public-client.js';
+import { until } from '../support/until.js';
+
+/** The pools of an api in these tests have five connections; docs/decisions/0114 says how Accounts share them. */
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+const publicCalls = async (account: TestAccount): Promise<Calls> => callsWith(api, await account.apiKey());
+
+/** Holds a row as a long transaction would, while `work` runs. */
+const holding = <T>(table: string, id: string, work: () => Promise<T>): Promise<T> =>
+  asOwner(async (client) => {
+    await client.query('begin');
+    await client.query(`select from ${table} where id = $1 for update`, [id]);
+    try {
+      return await work();
+    } finally {
+      await client.query('rollback');
+    }
+  }, api.database.ownerUrl);
+
+/** Creates a person who can sign in; returns the call that does so. */
+async function newPerson({ scope }: TestAccount) {
+  const person = { email: 'ana@example.com', password: 'correct horse battery staple' };
+  const names = { firstName: 'Ana', lastName: 'Berg' };
+  const { identity } = await api.services.identities.create(scope, { ...person, ...names, emailVerified: true });
+  const { clientId } = await newPublicClient(api, scope);
+  const signIn = () =>
+    api.app.inject({
+      method: 'POST',
+      url: '/v1/identity/auth/login',
+      payload: { client_id: clientId, ...person },
+    });
+  const refresh = (token: string) =>
+    api.app.inject({
+      method: 'POST',
+      url: '/oauth/token',
+      payload: { grant_type: 'refresh_token', client_id: clientId, refresh_token: token },
+    });
+  return { id: identity.id, signIn, refresh };
+}
+
+test('changes of one Account that wait for a lock leave connections to others, and too many of them are refused', async () => {
+  const [theirs, ours] = await Promise.all([await newAccount(api), await newAccount(api)].map(publicCalls));
+  if (!theirs || !ours) throw new Error('there are two');
+  const [theirRoot, ourRoot] = await Promise.all([rootOf(theirs), rootOf(ours)]);
+  const held = await newNode(theirs, 'Held', theirRoot.id);
+  const [changes, made] = await holding('nodes', held.id, async () => {
+    const changes = Array.from({ length: 60 }, (_, i) =>
+      theirs('PATCH', `/nodes/${held.id}`, { name: `Name ${i}` }, held.version),
+    );
+    const refused = await Promise.race(changes);
+    expect([refused.statusCode, refused.headers['retry-after'], refused.json().error.code]).toEqual([
+      503,
+      '1',
+      'service.unavailable',
+    ]);
+    await untilWaiting(api.database.ownerUrl, 4);
+    const metrics = await api.registry.metrics();
+    expect(metrics).toMatch(/^gatehouse_postgres_pool_waiting\{pool="transactions",process="api"\} 40$/m);
+    return [changes, await newNode(ours, 'Ours', ourRoot.id)] as const;
+  });
+  expect(made.parent_node_id).toBe(ourRoot.id);
+  const statuses = (await Promise.all(changes)).map(({ statusCode }) => statusCode);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(1); // the others have the version from before
+  expect(statuses.filter((status) => status === 503)).toHaveLength(16);
+});
+
+test('sign-ins of one person that wait for a lock leave connections to the tokens and sign-ins of others', async () => {
+  const [theirs, ours] = await Promise.all([await newAccount(api), await newAccount(api)].map(newPerson));
+  if (!theirs || !ours) throw new Error('there are two');
+  const before = (await ours.signIn()).json().data;
+  const signIns = await holding('identities', theirs.id, async () => {
+    const signIns = Array.from({ length: 8 }, theirs.signIn);
+    await untilWaiting(api.database.ownerUrl, 3);
+    const [signedIn, refreshed] = await Promise.all([ours.signIn(), ours.refresh(before.refresh_token)]);
+    expect([signedIn.statusCode, refreshed.statusCode]).toEqual([200, 200]);
+    return signIns;
+  });
+  for (const { statusCode } of await Promise.all(signIns)) expect(statusCode).toBe(200);
+});
+
+describe('work in the scope of the system', () => {
+  let account: string | undefined;
+  let db: Db;
+  beforeAll(() => {
+    db = connectionsInTurn(api.database.db, () => account);
+  });
+  const as = <T>(whose: string | undefined, work: () => T): T => {
+    account = whose;
+    return work();
+  };
+
+  test('has the share of the Account for which a transaction works', async () => {
+    const ends: (() => void)[] = [];
+    const begin = () => db.transaction('system', () => new Promise<void>((resolve) => ends.push(resolve)));
+    const theirs = as('theirs', () => Array.from({ length: 8 }, begin));
+    await until('four of them run', () => ends.length === 4);
+    const others = [as('ours', begin), as(undefined, begin)];
+    await until('the last connection is used', () => ends.length === 5);
+    expect(db.waiting()).toEqual({ statements: 0, transactions: 5 });
+    let isOver = false;
+    const all = Promise.all([...theirs, ...others]).then(() => {
+      isOver = true;
+    });
+    await until('all are over', () => {
+      ends.shift()?.();
+      return isOver;
+    });
+    await all;
+  });
+
+  test('has the share of the Account for which a statement works, and without one a connection of its own', async () => {
+    const lock = { name: 'test_lock', text: 'select pg_advisory_xact_lock(2211)' };
+    const one = { name: 'test_one', text: 'select 1 as one' };
+    const theirs = await asOwner(async (client) => {
+      await client.query('begin');
+      await client.query(lock.text);
+      const theirs = as('theirs', () => Array.from({ length: 8 }, () => db.statement(lock, [])));
+      await untilWaiting(api.database.ownerUrl, 3);
+      expect(db.waiting()).toEqual({ statements: 5, transactions: 0 });
+      for (const whose of ['ours', undefined]) {
+        expect(await as(whose, () => db.statement(one, []))).toEqual([{ one: 1 }]);
+      }
+      expect(await as(undefined, () => db.statement(one, [], 'ours'))).toEqual([{ one: 1 }]);
+      await client.query('commit');
+      return theirs;
+    }, api.database.ownerUrl);
+    await Promise.all(theirs);
+  });
+});
