@@ -16,6 +16,7 @@ import { startOutboxRelay } from './temporal/outbox-relay.js';
 import { createProcesses } from './temporal/processes.js';
 import { ensureWorkflowBundle } from './temporal/workflow-bundle.js';
 import { composeWorker } from './worker/compose.js';
+import { activitiesInTurn } from './worker/connection-turns.js';
 import { workerBounds } from './worker/database-bounds.js';
 import { startHealthServer } from './worker/health.js';
 import { installRuntime } from './worker/log.js';
@@ -35,13 +36,14 @@ await runProcess('worker', command, async () => {
   if (config.metricsPort === 0) installRuntime(log);
   const temporalMetrics = config.metricsPort === 0 ? undefined : await installMeasuredRuntime(log);
   const databaseUrl = config.database.url as string;
-  const db = await openDb({
+  const opened = await openDb({
     url: databaseUrl,
     poolSize: config.database.poolSize,
     applicationName: 'gatehouse worker',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
     ...workerBounds,
   });
+  const db = activitiesInTurn(opened);
   await checkDatabase(db, config);
   await warnOfCollation(db, log);
   const clock = watchClock({ db, log });

@@ -1,4 +1,5 @@
 import { createProcesses } from '../../src/temporal/processes.js';
+import { activitiesInTurn } from '../../src/worker/connection-turns.js';
 import { workerBounds } from '../../src/worker/database-bounds.js';
 import { newDatabase, openTestDb, rowsAsOwner } from './database.js';
 import { patient } from './patience.js';
@@ -11,11 +12,12 @@ export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
 
 /**
  * Starts what runs the processes of administrators' or end users' invites: database, Temporal and worker.
- * @param bounded gives the worker as many connections as a real one has, with the same time limit for waiting
+ * @param bounded gives the worker as many connections as a real one has, with the same time limits and turns
  */
 export async function startInviteProcesses({ bounded = false }: { bounded?: boolean } = {}) {
   const [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
-  const ofWorker = bounded ? { ...database, db: await openTestDb(database.url, 10, workerBounds) } : database;
+  const open = async () => activitiesInTurn(await openTestDb(database.url, 10, workerBounds));
+  const ofWorker = bounded ? { ...database, db: await open() } : database;
   const processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
   const services = registrationServices(ofWorker);
   const worker = startWorkerParts({ database: ofWorker, temporal, processes }, services);

@@ -1,5 +1,7 @@
+import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { createActivities } from '../../activities/index.js';
 import { startOptions } from '../../src/platform/process-kinds.js';
+import { accountOfActivity } from '../../src/worker/connection-turns.js';
 
 const ids = { accountId: 'a', environmentId: 'e', identityId: 'i' };
 
@@ -27,6 +29,12 @@ test('Accounts take turns in a queue: a process’s subject decides whose turn i
   });
   expect(startOptions('emailDelivery', { emailId: 'x', accountId: null }).priority).toEqual({});
   expect(startOptions('accountIntent', { intentId: 'x', expiresAt }).priority).toEqual({});
+});
+
+test('an activity knows the Account whose turn it has', () => {
+  const within = (priority: object) => asyncLocalStorage.run({ info: { priority } } as Context, accountOfActivity);
+  expect([within({ fairnessKey: 'a' }), within({ fairnessKey: '' }), within({})]).toEqual(['a', undefined, undefined]);
+  expect(accountOfActivity()).toBeUndefined();
 });
 
 test('runs that began in the common queue end there', () => {
