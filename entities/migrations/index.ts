@@ -4,7 +4,7 @@ import { PasskeysAfterAPassword1763700000157 } from './1763700000157-passkeys-af
 import { BackChannelLogout1763700000158 } from './1763700000158-back-channel-logout.js';
 import { OwnAddresses1763700000159 } from './1763700000159-own-addresses.js';
 import { PublicClientsRotate1763700000160 } from './1763700000160-public-clients-rotate.js';
-import { OverlappingClientSecrets1763700000161 } from './1763700000166-overlapping-client-secrets.js';
+import { OverlappingClientSecrets1763700000161 } from './1763700000161-overlapping-client-secrets.js';
 
 /** Every migration, oldest first. Listed by hand, so that the compiler sees a migration that nobody added. */
 export const migrations = [

@@ -12,7 +12,7 @@ const shareOf = (free: number) => 2 * free;
  * How many of one Account may wait, per connection of the pool. All of these, at both pools, are fewer than make an api
  * refuse requests of everybody (`mostWaitingForDatabase`).
  */
-const waitingForEach = 8;
+const waitingForEach = 16;
 /** The part of the connections for single statements that work of Accounts may use. */
 const partOfStatements = 0.8;
 
