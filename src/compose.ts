@@ -250,7 +250,6 @@ export async function composeApi(
   const checks = readinessChecks({ db, processes });
   watchReadiness(registry, checks);
 
-  const waitingForDatabase = () => Object.values(db.waiting()).reduce((sum, count) => sum + count);
   let isStopping = false;
   const app = await buildApp({
     baseUrl,
@@ -258,7 +257,7 @@ export async function composeApi(
     trustProxy: config.trustProxy,
     answerWithinMs: config.requestTimeoutMs,
     metrics: createHttpMetrics(registry),
-    shedding: { ...config.overload, registry, log, waitingForDatabase, isHashingFull: passwords.isFull },
+    shedding: { ...config.overload, registry, log, waitingForDatabase: db.waiting, isHashingFull: passwords.isFull },
     isStopping: () => isStopping,
     health: { checks, dispensable: ['temporal'] }, // the outbox keeps what waits for it
     surfaces: [

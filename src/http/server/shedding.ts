@@ -10,7 +10,7 @@ export interface SheddingOptions {
   maxLoopDelayMs: number;
   mostWaitingForDatabase: number;
   /** Returns how many queries and transactions wait for a connection to the database. */
-  waitingForDatabase(): number;
+  waitingForDatabase(): Record<string, number>;
   /** Returns whether no other password can be hashed now. */
   isHashingFull(): boolean;
 }
@@ -62,7 +62,7 @@ export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
     const now = performance.now();
     delay = nextDelay(delay, now - expectedAt, maxLoopDelayMs);
     expectedAt = now + sampleMs;
-    const waiting = waitingForDatabase();
+    const waiting = Object.values(waitingForDatabase()).reduce((sum, count) => sum + count, 0);
     const before = share;
     share = nextShare(share, Math.max(delay / maxLoopDelayMs, waiting / mostWaitingForDatabase));
     if (before === 0 && share > 0) log.warn({ delayMs: Math.round(delay), waiting }, 'more comes than can be done');
