@@ -17,7 +17,7 @@ export const environmentStands = (row: string): string =>
  * deletion takes its locks.
  * @throws DomainError environment.not_found
  */
-export async function holdEnvironment(
+export async function lockEnvironment(
   tx: EntityManager,
   { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
 ): Promise<Environment> {

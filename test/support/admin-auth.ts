@@ -24,7 +24,7 @@ import { createRateLimits } from '../../src/http/surfaces/rate-limits.js';
 import { hours } from '../../src/platform/clock.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { cheapCodes } from './cheap-codes.js';
-import { holdToDocument } from './conformance.js';
+import { checkAgainstDocument } from './conformance.js';
 import { newDatabase } from './database.js';
 
 export interface Options {
@@ -120,7 +120,7 @@ export async function newAdminAuth({
       },
     ],
   });
-  holdToDocument(app, 'admin-auth');
+  checkAgainstDocument(app, 'admin-auth');
 
   return {
     ...deps,

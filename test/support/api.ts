@@ -14,7 +14,7 @@ import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
-import { holdToDocument } from './conformance.js';
+import { checkAgainstDocument } from './conformance.js';
 import { newDatabase, type TestDatabase } from './database.js';
 import { keyKeeper } from './key-keeper.js';
 import { patience } from './patience.js';
@@ -59,7 +59,7 @@ export async function startApi(
     },
   };
   const composed = await composeApi(config, database.db, log, () => clock.now);
-  holdToDocument(composed.app);
+  checkAgainstDocument(composed.app);
   return {
     ...composed,
     database,

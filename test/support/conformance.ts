@@ -15,7 +15,7 @@ import { violations } from './violations.js';
  * Checks every answer that tests inject into this app against its OpenAPI document.
  * @param name of the app's set of surfaces: all apps with one name share one document
  */
-export function holdToDocument(app: FastifyInstance, name = 'api'): void {
+export function checkAgainstDocument(app: FastifyInstance, name = 'api'): void {
   const inject = app.inject.bind(app) as (options: unknown) => Promise<LightMyRequestResponse>;
   let document: Documented | undefined;
   app.inject = (async (options: { method?: string; url?: unknown } | string) => {

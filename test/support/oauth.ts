@@ -37,7 +37,7 @@ import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.j
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { tracedCaptcha } from '../../src/platform/tracing/traced-calls.js';
 import { cheapCodes } from './cheap-codes.js';
-import { holdToDocument } from './conformance.js';
+import { checkAgainstDocument } from './conformance.js';
 import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from './database.js';
 import { hashPassword, verifyPassword } from './password-hashing.js';
 import { patience } from './patience.js';
@@ -121,7 +121,7 @@ export async function newProvider({
       },
     ],
   });
-  holdToDocument(app, 'oauth');
+  checkAgainstDocument(app, 'oauth');
 
   const query = <Row>(text: string, values: unknown[] = []) => rowsAsOwner<Row>(database.ownerUrl, text, values);
 

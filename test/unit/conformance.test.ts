@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { openApi } from '../../src/http/openapi/index.js';
 import { errors } from '../../src/http/surfaces/operation.js';
 import { Body, single } from '../../src/http/surfaces/schemas.js';
-import { holdToDocument } from '../support/conformance.js';
+import { checkAgainstDocument } from '../support/conformance.js';
 import { takeViolations } from '../support/violations.js';
 
 /** Creates an app with operations that answer as told. */
@@ -36,7 +36,7 @@ async function newApp(answer: { status: number; body?: unknown; type?: string; c
           .send(answer.body),
     });
   }
-  holdToDocument(app, 'conformance-test');
+  checkAgainstDocument(app, 'conformance-test');
   return app;
 }
 const page = '/oauth/verify-email';

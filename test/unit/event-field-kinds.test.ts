@@ -1,5 +1,5 @@
 import { isDomainEvent } from '../../src/domain/events/catalogue.js';
-import { holdToDeclaration } from '../../src/domain/events/declarations.js';
+import { assertDeclared } from '../../src/domain/events/declarations.js';
 import { isOfItsKind, kindInWords } from '../../src/domain/events/field-kinds.js';
 import { eventData } from '../../src/http/openapi/event-data.js';
 
@@ -25,7 +25,7 @@ test.each<[name: string, words: string, right: unknown[], wrong: unknown[]]>([
 });
 
 test('an event with a value of another kind is a fault of the service, and fails a test', () => {
-  expect(() => holdToDeclaration('identity.updated', { changed: 'name' }, undefined)).toThrow(
+  expect(() => assertDeclared('identity.updated', { changed: 'name' }, undefined)).toThrow(
     'changed of identity.updated is not texts (events/field-kinds.ts)',
   );
 });

@@ -53,7 +53,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         const account = await tx.findOneOrFail(Account, { where: { id: accountId }, lock });
         if (confirm !== account.slug) throw new DomainError('account.confirmation_required');
         if (await tx.existsBy(Application, { accountId })) throw new DomainError('account.has_applications');
-        await proof.holdRecent(tx, admin);
+        await proof.lockRecent(tx, admin);
         const eventId = await recordEvent(tx, 'account.closed', {
           accountId,
           resourceId: accountId,
@@ -73,15 +73,15 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
 
 /** Ends everything that still gives a person or a system access to the Account, each with its own event. */
 async function endAll(tx: EntityManager, { accountId }: AccountScope, at: Date): Promise<void> {
-  const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
-  const invites = await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held });
+  const lockedInOrder = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
+  const invites = await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...lockedInOrder });
   await revokeAdministratorInvites(tx, { accountId }, invites, { reason: 'account_closed', at });
-  for (const claim of await tx.find(SsoDomain, { where: { accountId, organizationId: IsNull() }, ...held }))
+  for (const claim of await tx.find(SsoDomain, { where: { accountId, organizationId: IsNull() }, ...lockedInOrder }))
     await releaseClaim(tx, claim);
-  for (const connection of await tx.find(SsoConnection, { where: adminConnections(accountId), ...held }))
+  for (const connection of await tx.find(SsoConnection, { where: adminConnections(accountId), ...lockedInOrder }))
     await removeConnection(tx, connection, at);
   await silenceWebhooks(tx, { accountId, environmentId: null });
-  await endMemberships(tx, { accountId }, await tx.find(Membership, { where: { accountId }, ...held }));
+  await endMemberships(tx, { accountId }, await tx.find(Membership, { where: { accountId }, ...lockedInOrder }));
   await tx.query('update user_sessions set account_id = null, application_id = null where account_id = $1', [
     accountId,
   ]);

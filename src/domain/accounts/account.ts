@@ -10,7 +10,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { Naming } from '../slugs.js';
 import { assertMayRequireMfa, type DecidingAdmin } from './required-mfa.js';
-import { assertMayRequireSso, holdOwnProvider } from './required-sso.js';
+import { assertMayRequireSso, lockOwnProvider } from './required-sso.js';
 
 export type AccountChanges = Partial<Naming & { requireMfa: boolean; requireSso: boolean }>;
 
@@ -19,7 +19,8 @@ export interface Accounts {
   /**
    * @param by the administrator who changes it
    * @throws DomainError account.slug_taken; if a requirement of sign-ins changes: account.owner_required; for second
-   *   factors mfa.not_enrolled, mfa.challenge_required; for single sign-on account.sso_unavailable, account.sso_required
+   *   factors mfa.not_enrolled, mfa.challenge_required; for single sign-on account.sso_unavailable,
+   *   account.sso_required
    */
   update(scope: AccountScope, by: DecidingAdmin, changes: AccountChanges): Promise<Account>;
   subscription(scope: AccountScope): Promise<Subscription>;
@@ -36,7 +37,7 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
       return db
         .transaction(scope, async (tx) => {
           const where = { id: accountId, closedAt: IsNull() };
-          const cameThroughIt = requireSso === true && (await holdOwnProvider(tx, { accountId }, by));
+          const cameThroughIt = requireSso === true && (await lockOwnProvider(tx, { accountId }, by));
           // Rows that only refer to the Account do not wait, a closing does. The slug is a key: its change waits for
           // those rows, too.
           const mode = changes.slug === undefined ? 'for_no_key_update' : 'pessimistic_write';

@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { holdUserByAddress } from '../addresses/user-by-address.js';
+import { lockUserByAddress } from '../addresses/user-by-address.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { addMember } from '../capabilities/add-member.js';
 import { lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
@@ -19,8 +19,8 @@ import { rolesOf } from './members-roles.js';
 export type OwnerMade = 'made' | 'is_owner' | 'no_account' | 'no_user';
 
 /**
- * Makes an administrator an Owner of an Account, for the operators of the service, if its Owners cannot: the only one has
- * left, or has lost their mailbox (docs/decisions/0097). Every Owner gets a mail, the new one among them.
+ * Makes an administrator an Owner of an Account, for the operators of the service, if its Owners cannot: the only one
+ * has left, or has lost their mailbox (docs/decisions/0097). Every Owner gets a mail, the new one among them.
  */
 export const createOwnerByOperator =
   ({ db, now }: { db: Db; now: Clock }) =>
@@ -37,7 +37,7 @@ export const createOwnerByOperator =
         await lockAdministration(tx, scope);
         const account = await tx.findOneByOrFail(Account, { id: found.id });
         if (account.closedAt) return 'no_account'; // meanwhile
-        const user = await holdUserByAddress(tx, email);
+        const user = await lockUserByAddress(tx, email);
         if (!user?.emailVerifiedAt) return 'no_user';
         if (!(await giveOwnerRole(tx, scope, user.id, now()))) return 'is_owner';
         const eventId = await recordEvent(tx, 'account.owner_appointed', {

@@ -13,7 +13,7 @@ for share of c`;
  * the transaction. Call it before the Account is locked: whatever ends a connection locks the connection first.
  * @param tx has the scope `system`
  */
-export const holdOwnProvider = async (
+export const lockOwnProvider = async (
   tx: EntityManager,
   { accountId }: AccountScope,
   { sessionId, userId }: DecidingAdmin,
@@ -23,7 +23,7 @@ export const holdOwnProvider = async (
  * Checks that the caller may change whether administrators have to sign in through the Account's identity provider:
  * only an Owner may, and to require it they must have come that way themselves, which shows that it works.
  * @param tx has the scope `system` and has locked the Account, so that an Owner stays an Owner until it ends
- * @param cameThroughIt as `holdOwnProvider` found
+ * @param cameThroughIt as `lockOwnProvider` found
  * @throws DomainError account.owner_required, account.sso_unavailable, account.sso_required
  */
 export async function assertMayRequireSso(

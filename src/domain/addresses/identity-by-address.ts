@@ -28,16 +28,16 @@ export async function identityByAddress(
 
 // The address is compared once more with the row that the lock gives: a statement that has waited for a change of it
 // would otherwise return the person with their new address, whom it had found by the former one.
-const heldText = `
+const lockText = `
 select id from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, $2::citext)) and email = $2::citext
 for share`;
 
 /** Does the same, and locks the Identity: until the end of the transaction the address stays theirs. */
-export async function holdIdentityByAddress(
+export async function lockIdentityByAddress(
   tx: EntityManager,
   { accountId }: AccountScope,
   email: string,
 ): Promise<Identity | null> {
-  const [held] = await tx.query<{ id: string }[]>(heldText, [accountId, email]);
-  return held ? tx.findOneBy(Identity, { accountId, id: held.id }) : null;
+  const [locked] = await tx.query<{ id: string }[]>(lockText, [accountId, email]);
+  return locked ? tx.findOneBy(Identity, { accountId, id: locked.id }) : null;
 }

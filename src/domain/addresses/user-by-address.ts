@@ -9,11 +9,11 @@ export async function userByAddress(tx: EntityManager, email: string): Promise<U
 }
 
 /** Does the same, and locks the User: until the end of the transaction the address stays theirs. */
-export async function holdUserByAddress(tx: EntityManager, email: string): Promise<User | null> {
-  // The address is compared once more with the row that the lock gives, as in `holdIdentityByAddress`.
-  const [held] = await tx.query<{ id: string }[]>(
+export async function lockUserByAddress(tx: EntityManager, email: string): Promise<User | null> {
+  // The address is compared once more with the row that the lock gives, as in `lockIdentityByAddress`.
+  const [locked] = await tx.query<{ id: string }[]>(
     'select id from users where id = (select gatehouse_user_id($1::citext)) and email = $1::citext for update',
     [email],
   );
-  return held ? tx.findOneBy(User, { id: held.id }) : null;
+  return locked ? tx.findOneBy(User, { id: locked.id }) : null;
 }

@@ -10,7 +10,7 @@ import type { MfaAttempts } from '../mfa/attempts.js';
 import { aal1 } from '../sessions/first-factor.js';
 import type { UserFactors } from './factors.js';
 import { noticeAdmin } from './mails.js';
-import type { BeginUserSignIn, HeldUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
+import type { BeginUserSignIn, LockedUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { UserTotp } from './totp.js';
 import type { UserWebauthn } from './webauthn.js';
@@ -37,7 +37,7 @@ export interface AdminChallengesDeps {
   recoveryCodes: Pick<UserRecoveryCodes, 'find' | 'spend' | 'remaining'>;
   totp: Pick<UserTotp, 'verify'>;
   webauthn: Pick<UserWebauthn, 'assertionOptions' | 'verifyAssertion'>;
-  pending: Pick<PendingUserSignIns, 'begin' | 'find' | 'hold' | 'complete'>;
+  pending: Pick<PendingUserSignIns, 'begin' | 'find' | 'lock' | 'complete'>;
   now: Clock;
 }
 
@@ -90,13 +90,13 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
     const found = kind === 'recovery_code' ? await recoveryCodes.find(signIn.userId, proof.code) : null;
     return db.transaction('system', async (tx): Promise<Settled | null> => {
       const on = dbWithin(tx);
-      const held = await pending.hold(signIn, on);
-      if (held === null) return { isOver: true };
+      const locked = await pending.lock(signIn, on);
+      if (locked === null) return { isOver: true };
       const amr = await amrOf(signIn, proof, { found, on });
       await record(tx, signIn, { kind, passed: amr !== null, locale });
       if (amr === null) return null;
       await pending.complete(signIn.id, on);
-      return { isOver: false, amr, ...held };
+      return { isOver: false, amr, ...locked };
     });
   }
 
@@ -143,12 +143,12 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
 }
 
 /** The result of a right answer, and what the new session checks again. */
-export interface AnsweredAdminChallenge extends HeldUserSignIn {
+export interface AnsweredAdminChallenge extends LockedUserSignIn {
   signIn: OpenUserSignIn;
   proved: SecondFactorResult;
 }
 
-type Settled = { isOver: true } | ({ isOver: false; amr: string[] } & HeldUserSignIn);
+type Settled = { isOver: true } | ({ isOver: false; amr: string[] } & LockedUserSignIn);
 
 /** What an answer is checked with: the id of the recovery code that was typed, and the transaction. */
 interface Spending {

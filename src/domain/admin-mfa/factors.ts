@@ -33,7 +33,7 @@ export interface AddedUserFactor {
 
 export interface UserFactorsDeps {
   db: Db;
-  proof: Pick<AdminProof, 'hold'>;
+  proof: Pick<AdminProof, 'lock'>;
   recoveryCodes: Pick<UserRecoveryCodes, 'renew' | 'withSet'>;
   now: Clock;
 }
@@ -71,7 +71,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
       const isFirst = (await kinds(admin.userId)).length === 0;
       return recoveryCodes.withSet(isFirst, (take) =>
         db.transaction('system', async (tx) => {
-          const session = await proof.hold(tx, admin);
+          const session = await proof.lock(tx, admin);
           const { userId } = admin;
           if ((await tx.countBy(UserMfaFactor, { userId })) >= mostFactors)
             throw new DomainError('mfa.too_many_factors');
@@ -109,7 +109,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
      */
     remove: (admin: SignedInAdmin, id: string, locale: 'en' | 'de'): Promise<void> =>
       db.transaction('system', async (tx) => {
-        await proof.hold(tx, admin);
+        await proof.lock(tx, admin);
         const { userId } = admin;
         const factor = await find(tx, admin, id);
         await tx.delete(UserMfaFactor, { id, userId });
@@ -153,8 +153,8 @@ async function find(
   id: string,
   { lock = false } = {},
 ): Promise<UserFactorSummary> {
-  const held = lock && { lock: { mode: 'pessimistic_write' } as const };
-  const factor = await tx.findOne(UserMfaFactor, { select: summary.select, where: { userId, id }, ...held });
+  const locked = lock && { lock: { mode: 'pessimistic_write' } as const };
+  const factor = await tx.findOne(UserMfaFactor, { select: summary.select, where: { userId, id }, ...locked });
   if (!factor) throw new DomainError('mfa.factor_not_found');
   return factor;
 }

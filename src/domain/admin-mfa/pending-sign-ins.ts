@@ -32,7 +32,7 @@ export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessi
   };
 
 /** What the session that follows checks again. */
-export type HeldUserSignIn = Pick<User, 'mfaResetAt' | 'emailChangedAt'>;
+export type LockedUserSignIn = Pick<User, 'mfaResetAt' | 'emailChangedAt'>;
 
 type Statements = Pick<Db, 'statement'>;
 
@@ -42,8 +42,8 @@ export interface BegunUserSignIn {
   expiresAt: Date;
 }
 
-// Locks the user: a change of the address either comes before, and the sign-in is not begun, or it finds the sign-in and
-// ends it.
+// Locks the user: a change of the address either comes before, and the sign-in is not begun, or it finds the sign-in
+// and ends it.
 const beginStatement = {
   name: 'begin_pending_user_sign_in',
   text: `
@@ -79,7 +79,7 @@ const completeStatement = {
 };
 
 // Locks the user before the sign-in, in the same order as a reset of factors.
-const holdStatement = {
+const lockStatement = {
   name: 'hold_pending_user_sign_in',
   text: `
 with person as materialized (select id, mfa_reset_at, email_changed_at from users where id = $1 for share)
@@ -141,9 +141,12 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
      * removes a factor, or changes the password. Returns null if the sign-in was completed, ended or expired before.
      * @param on the transaction
      */
-    async hold({ id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>, on: Statements): Promise<HeldUserSignIn | null> {
-      const [held] = await on.statement<HeldUserSignIn>(holdStatement, [userId, id, now()]);
-      return held ?? null;
+    async lock(
+      { id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>,
+      on: Statements,
+    ): Promise<LockedUserSignIn | null> {
+      const [locked] = await on.statement<LockedUserSignIn>(lockStatement, [userId, id, now()]);
+      return locked ?? null;
     },
 
     /** Completes the sign-in. @param on the transaction that holds it */

@@ -62,7 +62,10 @@ export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock
     return check(session);
   };
 
-  async function held(tx: EntityManager, { sessionId, userId }: SignedInAdmin): Promise<ProvenSession | undefined> {
+  async function lockSession(
+    tx: EntityManager,
+    { sessionId, userId }: SignedInAdmin,
+  ): Promise<ProvenSession | undefined> {
     await tx.query('select from users where id = $1 for update', [userId]);
     const [session] = await tx.query<ProvenSession[]>(statement.text, [sessionId, userId, now()]);
     return session;
@@ -79,15 +82,16 @@ export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock
      * Does the same under a lock on the user, for the change itself: a factor added meanwhile has to be shown, too.
      * @throws DomainError account.other_sign_in_required, auth.reauthentication_required, auth.invalid_credentials
      */
-    hold: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> =>
-      checkForFactors(await held(tx, admin)),
+    lock: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> =>
+      checkForFactors(await lockSession(tx, admin)),
 
     /**
      * Checks under the same lock, for equally grave changes that are not about factors. The Accounts concerned are the
      * caller's to check.
      * @throws DomainError auth.reauthentication_required, auth.invalid_credentials
      */
-    holdRecent: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> => check(await held(tx, admin)),
+    lockRecent: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> =>
+      check(await lockSession(tx, admin)),
   };
 }
 

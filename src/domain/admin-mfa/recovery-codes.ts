@@ -37,7 +37,7 @@ export interface RemainingCodes {
 export interface UserRecoveryCodesDeps {
   db: Db;
   hashes: RecoveryCodeHashes;
-  proof: Pick<AdminProof, 'require' | 'hold'>;
+  proof: Pick<AdminProof, 'require' | 'lock'>;
   now: Clock;
 }
 
@@ -68,7 +68,7 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
       await proof.require(admin); // before computing ten hashes, and again under the lock
       const set = await hashes.newSet();
       return db.transaction('system', async (tx) => {
-        await proof.hold(tx, admin);
+        await proof.lock(tx, admin);
         const { userId } = admin;
         if (!(await tx.existsBy(UserMfaFactor, { userId }))) throw new DomainError('mfa.not_enrolled');
         const codes = await renew(tx, userId, set);

@@ -4,7 +4,7 @@ import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
-import { holdUserByAddress } from '../addresses/user-by-address.js';
+import { lockUserByAddress } from '../addresses/user-by-address.js';
 import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
 import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
@@ -31,7 +31,7 @@ export const createMfaResetByOperator =
   /** Notifies the person by mail. False if nobody has the address. */
   (email: string): Promise<boolean> =>
     db.transaction('system', async (tx) => {
-      const user = await holdUserByAddress(tx, email);
+      const user = await lockUserByAddress(tx, email);
       if (!user) return false;
       const { id: userId } = user;
       const at = now();

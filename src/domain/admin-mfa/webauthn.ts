@@ -24,7 +24,7 @@ const ofUserStatement = {
 };
 
 // Locks the owner before the key is read, in the same order as a removal or a reset of factors.
-const holdOwnerStatement = {
+const lockOwnerStatement = {
   name: 'hold_owner_of_admin_webauthn_key',
   text: `
 select id as "ownerId", ${provedAsOf}
@@ -118,7 +118,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       // §7.2 step 6: nobody was named before, so the authenticator has to.
       if (!response?.response.userHandle) return { key: null, amr: null };
       const credentialId = Buffer.from(response.id, 'base64url');
-      const [owner] = await on.statement<Pick<KeyOfUser, OfOwner>>(holdOwnerStatement, [credentialId]);
+      const [owner] = await on.statement<Pick<KeyOfUser, OfOwner>>(lockOwnerStatement, [credentialId]);
       const [stored] = owner
         ? await on.statement<Omit<KeyOfUser, OfOwner>>(ofOwnerStatement, [owner.ownerId, credentialId])
         : [];

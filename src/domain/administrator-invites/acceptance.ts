@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
-import { holdUserByAddress, userByAddress } from '../addresses/user-by-address.js';
+import { lockUserByAddress, userByAddress } from '../addresses/user-by-address.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { inviteStatusOf } from '../invites/times.js';
@@ -82,7 +82,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
     await db.transaction('system', async (tx) => {
       await lockAdministration(tx, { accountId: account.id });
       const invite = await pendingOf(tx, token, now());
-      const user = await holdUserByAddress(tx, invite.email);
+      const user = await lockUserByAddress(tx, invite.email);
       const needs = await needsOf(tx, user, invite);
       if (needs.asksPassword && passwordHash === null && !needs.ssoAvailable) throw passwordRequired();
       await joinAccount(tx, { invite, user, names, passwordHash, now: now() });

@@ -29,7 +29,7 @@ export interface Joining {
 export async function joinAccount(tx: EntityManager, joining: Joining): Promise<string> {
   const { invite, now } = joining;
   const { accountId } = invite;
-  const { roleId, limits } = await heldInvite(tx, invite);
+  const { roleId, limits } = await lockedInvite(tx, invite);
   const userId = joining.user?.id ?? uuidv7();
   // The person who opened the link is the actor.
   await actAs({ type: 'platform_admin', id: userId }, async () => {
@@ -54,7 +54,7 @@ export async function joinAccount(tx: EntityManager, joining: Joining): Promise<
  * Reads and locks the invite until the end of the transaction: a deletion of a place that it is limited to removes the
  * place from the invite before this, or afterwards from the role that it has become.
  */
-const heldInvite = (tx: EntityManager, { accountId, id }: AdministratorInvite): Promise<AdministratorInvite> =>
+const lockedInvite = (tx: EntityManager, { accountId, id }: AdministratorInvite): Promise<AdministratorInvite> =>
   tx.findOneOrFail(AdministratorInvite, { where: { accountId, id }, lock: { mode: 'pessimistic_write' } });
 
 /** Creates the User of an address that the person has just proved, or verifies the existing one. */

@@ -18,7 +18,7 @@ import { cannotGrant } from '../forbidden.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import { noPreviousSecret, replaced } from '../one-time/rotated-secrets.js';
-import { holdEnvironment } from '../standing-environment.js';
+import { lockEnvironment } from '../standing-environment.js';
 import { beyondScopes } from './beyond-scopes.js';
 import { newApiKey } from './format.js';
 
@@ -130,7 +130,7 @@ export function createApiKeyManagement({ db, evaluation, now, ...caches }: ApiKe
       await assertMayGrant(scope, creator, { accessMode: input.accessMode, scopes });
       assertUsable({ ...input, scopes }, now());
       return db.transaction(scope, async (tx) => {
-        const { type } = await holdEnvironment(tx, scope);
+        const { type } = await lockEnvironment(tx, scope);
         const { key, clientId, secret, preview } = newApiKey(type);
         const apiKey = tx.create(ApiKey, {
           ...scope,

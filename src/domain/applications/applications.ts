@@ -14,7 +14,7 @@ import { recordEvent } from '../events/record.js';
 import { assertWithinQuota } from '../limits/quota.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import type { Naming } from '../slugs.js';
-import { holdAccount } from '../standing-account.js';
+import { lockAccount } from '../standing-account.js';
 import { addApplication } from './add.js';
 
 export interface Applications {
@@ -62,7 +62,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
     get: (scope) => db.transaction({ accountId: scope.accountId }, (tx) => find(tx, scope)),
     create: ({ accountId }, naming) =>
       db.transaction({ accountId }, async (tx) => {
-        await holdAccount(tx, { accountId });
+        await lockAccount(tx, { accountId });
         await roomFor(tx, accountId);
         return (await addApplication(tx, { ...naming, accountId, now: now() })).application;
       }),

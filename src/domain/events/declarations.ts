@@ -20,7 +20,7 @@ export function reportEventFaults(to: (fault: string) => void): void {
  * list of operations, the OpenAPI document and docs/events.md are made of these, and so cannot be wrong for long.
  * @param declared the `events` of the running operation; undefined if a process acts by itself
  */
-export function holdToDeclaration(
+export function assertDeclared(
   action: EventAction,
   metadata: Readonly<Record<string, unknown>>,
   declared: readonly string[] | undefined,

@@ -5,7 +5,7 @@ import { afterCommit } from '../../platform/database/scoped-runner.js';
 import { partsOf } from '../../platform/parts.js';
 import { traceparent } from '../../platform/tracing/tracing.js';
 import { type EventAction, eventCatalogue } from './catalogue.js';
-import { holdToDeclaration } from './declarations.js';
+import { assertDeclared } from './declarations.js';
 import type { EventKind } from './event-kind.js';
 import { measureEvent } from './metrics.js';
 
@@ -72,7 +72,7 @@ from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;
 export function eventRow(action: EventAction, details: EventDetails): string {
   const { correlationId, actor: caller, declaredEvents } = currentContext();
   const metadata = details.metadata ?? {};
-  holdToDeclaration(action, metadata, declaredEvents);
+  assertDeclared(action, metadata, declaredEvents);
   const actor = details.actor ?? caller;
   const entry: EventKind = eventCatalogue[action];
   const outcome = details.outcome ?? 'success';

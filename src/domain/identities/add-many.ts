@@ -97,9 +97,9 @@ interface Standing {
 }
 
 /**
- * Locks people who are no members yet, so that the address stays theirs (as `holdIdentityByAddress` does), and nobody
- * requests their erasure, by which a new membership would be deleted as well. Members of this Environment stay, and need
- * no lock.
+ * Locks people who are no members yet, so that the address stays theirs (as `lockIdentityByAddress` does), and nobody
+ * requests their erasure, by which a new membership would be deleted as well. Members of this Environment stay, and
+ * need no lock.
  */
 async function standingOf(
   tx: EntityManager,
@@ -112,7 +112,7 @@ async function standingOf(
   const isMember = new Set(members.map((member) => member.identityId));
   const others = known.filter(({ id }) => !isMember.has(id));
   const ids = others.map(({ id }) => id);
-  const held = await tx.query<{ id: string }[]>(
+  const unmoved = await tx.query<{ id: string }[]>(
     `select id from identities
      where account_id = $1 and id = any($2::uuid[]) and email = ($3::citext[])[array_position($2::uuid[], id)] order by id for share`,
     [scope.accountId, ids, others.map(({ email }) => email)],
@@ -121,8 +121,8 @@ async function standingOf(
     `select identity_id as id from erasures where account_id = $1 and identity_id = any($2) and status = 'running'`,
     [scope.accountId, ids],
   );
-  const isHeld = new Set(held.map(({ id }) => id));
-  return { moved: new Set(ids.filter((id) => !isHeld.has(id))), erased: new Set(erased.map(({ id }) => id)) };
+  const isUnmoved = new Set(unmoved.map(({ id }) => id));
+  return { moved: new Set(ids.filter((id) => !isUnmoved.has(id))), erased: new Set(erased.map(({ id }) => id)) };
 }
 
 /** @returns those who were no members before */

@@ -25,7 +25,7 @@ import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
-import { assertMember, findMember, holdIdentity, lockMember } from './find.js';
+import { assertMember, findMember, lockIdentity, lockMember } from './find.js';
 import { hashAcceptable } from './hash-password.js';
 import { asTaken } from './identities.js';
 import { type Location, locationsOf, resolveNode } from './permission-locations.js';
@@ -62,7 +62,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
   ) =>
     inAccount(scope, async (tx): Promise<MemberInDetail> => {
       if (mayChange) {
-        await holdIdentity(tx, scope, id);
+        await lockIdentity(tx, scope, id);
         await mayChange(dbWithin(tx));
       }
       await work(tx);

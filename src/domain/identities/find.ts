@@ -44,12 +44,12 @@ export async function lockMember(
   scope: EnvironmentScope,
   id: string,
 ): Promise<IdentityInEnvironment> {
-  await holdIdentity(tx, scope, id);
+  await lockIdentity(tx, scope, id);
   return findMember(tx, scope, id);
 }
 
 /** Locks an Identity until the end of the transaction, if it exists. */
-export async function holdIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
+export async function lockIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
   const lock = { mode: 'pessimistic_write' } as const;
   await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
 }

@@ -6,7 +6,7 @@ import { assertStillMay } from '../../platform/context.js';
 import { type Db, inOwnTransaction, inTransaction } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { holdIdentityByAddress } from '../addresses/identity-by-address.js';
+import { lockIdentityByAddress } from '../addresses/identity-by-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -121,7 +121,7 @@ export async function addKnown(
   scope: EnvironmentScope,
   { email, externalId, createdAt: at }: Identity,
 ): Promise<IdentityInEnvironment> {
-  const identity = await holdIdentityByAddress(tx, scope, email);
+  const identity = await lockIdentityByAddress(tx, scope, email);
   if (!identity) {
     const isOther = externalId !== null && (await tx.existsBy(Identity, { accountId: scope.accountId, externalId }));
     throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // since a moment ago

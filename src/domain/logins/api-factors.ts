@@ -5,8 +5,8 @@ import { givingBack } from '../limits/rate-limits.js';
 import { withSecondFactor } from '../mfa/assurance.js';
 import type { Enrollment, FactorSummary, NewFactor } from '../mfa/factors.js';
 import type { Acr } from '../sessions/first-factor.js';
-import type { SignedInPerson } from '../sessions/hold.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
+import type { SignedInPerson } from '../sessions/signed-in-person.js';
 import type { ApiOwn, ApiStanding } from './api-own.js';
 import type { Logins } from './logins.js';
 
@@ -109,7 +109,9 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       return factors.rename(subject, factorId, label);
     },
 
-    /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required, identity.in_production */
+    /**
+     * @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required, identity.in_production
+     */
     async remove(subject: OwnProofOf, factorId: string): Promise<void> {
       await own.assertRecent(subject);
       await factors.remove(subject, factorId);

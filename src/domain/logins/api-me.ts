@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/database/db.js';
-import type { SignedInPerson } from '../sessions/hold.js';
+import type { SignedInPerson } from '../sessions/signed-in-person.js';
 
 export interface ApiProfile {
   id: string;

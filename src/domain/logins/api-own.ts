@@ -4,8 +4,8 @@ import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
 import { aal2, isProvidersWord } from '../sessions/first-factor.js';
-import type { SignedInPerson } from '../sessions/hold.js';
 import { createOwnProof, type OwnProofOf } from '../sessions/own-proof.js';
+import type { SignedInPerson } from '../sessions/signed-in-person.js';
 import type { Logins } from './logins.js';
 
 /** The session of the request, and what its person may do with it. */

@@ -9,9 +9,9 @@ import type { Bind } from '../lists/sql-parameters.js';
 import type { Client } from '../oidc/clients/clients.js';
 import { endSessions } from '../sessions/end-sessions.js';
 import { providerSessionsOf } from '../sessions/former-providers.js';
-import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { livingGrant } from '../sessions/living-grant.js';
+import type { SignedInPerson } from '../sessions/signed-in-person.js';
 
 export type SessionSort = 'authenticated_at' | 'created_at';
 const columns: Record<SessionSort, string[]> = {

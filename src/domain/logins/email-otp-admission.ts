@@ -4,7 +4,7 @@ import { actAs } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { holdIdentityByAddress } from '../addresses/identity-by-address.js';
+import { lockIdentityByAddress } from '../addresses/identity-by-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { type ProvedAddress, settleProvedAddress } from '../passwords/new-password.js';
@@ -59,7 +59,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     return db.transaction({ accountId: scope.accountId }, async (tx) => {
       const at = now();
       await countSignUp(tx, scope, { cap, now: at });
-      const known = await holdIdentityByAddress(tx, scope, email);
+      const known = await lockIdentityByAddress(tx, scope, email);
       if (known === null) {
         const names = { firstName: null, lastName: null };
         return createIdentity(tx, scope, { email, passwordHash: null, verified: true, ...names, now: at });

@@ -16,7 +16,7 @@ import { recordEvent } from '../events/record.js';
 import { createGuesses } from '../limits/guesses.js';
 import { countUse } from '../limits/rate-limits.js';
 import { noticeEmail } from '../mfa/notices.js';
-import { holdOwnProof, holdOwnSession } from '../mfa/own-changes.js';
+import { lockOwnProof, lockOwnSession } from '../mfa/own-changes.js';
 import { mayPassOn } from '../mfa/webauthn/keys.js';
 import { endFormerAddress, hasChangedAddress } from '../one-time/former-address.js';
 import { endOtherAccess } from '../passwords/end-access.js';
@@ -34,8 +34,8 @@ export interface OwnEmail {
    * Mails a code to the new address, and tells the present one. Answer and work are the same for an address that
    * somebody else has, whose owner is told that it stays theirs. A newer request replaces an older one. The caller has
    * checked that the sign-in is recent.
-   * @throws DomainError email_change.unchanged, email_change.managed, email_change.domain_managed, route.not_found where
-   *   it is not allowed, rate_limit.exceeded, auth.invalid_credentials, auth.reauthentication_required,
+   * @throws DomainError email_change.unchanged, email_change.managed, email_change.domain_managed, route.not_found
+   *   where it is not allowed, rate_limit.exceeded, auth.invalid_credentials, auth.reauthentication_required,
    *   mfa.second_factor_only after a sign-in with such a key alone, identity.in_production
    */
   request(person: OwnProofOf, wanted: { email: string; locale: 'en' | 'de' }): Promise<void>;
@@ -112,7 +112,7 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
   ) {
     const scope = environmentScopeOf(person);
     const { identityId, sessionId } = person;
-    const { amr } = await holdOwnProof(tx, person, now());
+    const { amr } = await lockOwnProof(tx, person, now());
     // Another address is another way in, to all Environments.
     if (!(await mayPassOn(tx, { ...person, amr }))) throw new DomainError('mfa.second_factor_only');
     const [own] = await tx.query<{ from: string; isUnchanged: boolean }[]>(
@@ -163,7 +163,7 @@ export function createOwnEmail({ db, emailedCodes, attempts, rateLimits, now }: 
    * @returns the new address; null for a wrong code, whose try is counted with the transaction
    */
   async function settle(tx: EntityManager, person: OwnProofOf, code: string): Promise<string | 'repeated' | null> {
-    await holdOwnSession(tx, person);
+    await lockOwnSession(tx, person);
     const on = dbWithin(tx);
     const redeemed = await emailedCodes.redeem(person, redeemable(person, code), on);
     if (typeof redeemed === 'object' && redeemed.identityId === person.identityId)

@@ -10,7 +10,7 @@ import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
-import { holdSession } from '../sessions/hold.js';
+import { lockSession } from '../sessions/lock-session.js';
 
 export interface OwnPasswordChange {
   identityId: string;
@@ -33,7 +33,7 @@ const readHash = {
   name: 'own_password_hash',
   text: `select password_hash as "hash", password_changed_at as "changedAt" from identities where account_id = $1 and id = $2`,
 };
-const readHeld = `
+const readCurrent = `
 select i.password_changed_at as "changedAt",
   (select m.id from environment_memberships m where m.environment_id = $3 and m.identity_id = i.id) as "membershipId"
 from identities i where i.account_id = $1 and i.id = $2`;
@@ -44,7 +44,7 @@ interface StoredPassword {
   changedAt: Date | null;
 }
 
-interface Held {
+interface CurrentPassword {
   changedAt: Date | null;
   membershipId: string | null;
 }
@@ -111,13 +111,13 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     // The person has one password in the Account, and sessions in any of its Environments.
     return db.transaction({ accountId }, async (tx) => {
       const at = now();
-      const { ssoConnectionId } = await holdSession(tx, { ...scope, identityId, sessionId });
+      const { ssoConnectionId } = await lockSession(tx, { ...scope, identityId, sessionId });
       if (hash === null) await assertNotByTestProvider(tx, scope, identityId, ssoConnectionId);
-      const [held] = await tx.query<Held[]>(readHeld, [accountId, identityId, environmentId]);
-      if (held?.changedAt?.getTime() !== changedAt?.getTime()) return false;
+      const [current] = await tx.query<CurrentPassword[]>(readCurrent, [accountId, identityId, environmentId]);
+      if (current?.changedAt?.getTime() !== changedAt?.getTime()) return false;
       await settleNewPassword(
         tx,
-        { ...scope, identityId, membershipId: held?.membershipId ?? null },
+        { ...scope, identityId, membershipId: current?.membershipId ?? null },
         { passwordHash, method: 'own', provesEmail: false, keepSessionId: sessionId, now: at },
       );
       return true;

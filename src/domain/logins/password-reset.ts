@@ -31,7 +31,7 @@ export interface ForgottenPassword {
   parameters: Record<string, string>;
 }
 
-export interface HeldResetLink {
+export interface PresentedResetLink {
   token: string;
   /** The Environment whose links alone are accepted, as in the API. */
   environmentId?: string;
@@ -48,15 +48,15 @@ export interface IdentityPasswordReset {
    * Returns the person whose password the link sets, and its minimum length. It changes nothing, so mail scanners may
    * open the link.
    */
-  look(held: HeldResetLink): Promise<LookedAtReset>;
+  look(presented: PresentedResetLink): Promise<LookedAtReset>;
   /**
    * Sets the password, confirms the address, and ends every session, grant and unfinished sign-in of the Identity.
    * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific
    *   with the link still good
    */
-  reset(held: HeldResetLink & { password: string }): Promise<FoundLink>;
+  reset(presented: PresentedResetLink & { password: string }): Promise<FoundLink>;
   /** The link, if it set this very password within the last minute: its form was sent twice, and nothing is done. */
-  hasJustSet(held: HeldResetLink & { password: string }): Promise<FoundLink | null>;
+  hasJustSet(presented: PresentedResetLink & { password: string }): Promise<FoundLink | null>;
 }
 
 export type LookedAtReset =
@@ -87,13 +87,13 @@ export function createIdentityPasswordReset({
 }: PasswordResetDeps): IdentityPasswordReset {
   const limiter = rateLimits ? createLimiter(db, perAddress) : null;
 
-  async function find(tx: EntityManager, { token, environmentId }: HeldResetLink): Promise<FoundLink | null> {
+  async function find(tx: EntityManager, { token, environmentId }: PresentedResetLink): Promise<FoundLink | null> {
     const link = await findIdentityLink(tx, 'reset_password', token, now());
     return environmentId === undefined || link?.environmentId === environmentId ? link : null;
   }
-  const look = (held: HeldResetLink): Promise<LookedAtReset> =>
+  const look = (presented: PresentedResetLink): Promise<LookedAtReset> =>
     db.transaction('system', async (tx) => {
-      const link = await find(tx, held);
+      const link = await find(tx, presented);
       if (!letsChoosePassword(link)) return { outcome: 'void', link };
       return { outcome: 'open', link, rule: await environmentRule(tx, link, link.identityId) };
     });
@@ -122,8 +122,8 @@ export function createIdentityPasswordReset({
 
     look,
 
-    async reset({ password, ...held }) {
-      const looked = await look(held);
+    async reset({ password, ...presented }) {
+      const looked = await look(presented);
       if (looked.outcome === 'void') throw new DomainError('password.link_invalid');
       const { link, rule } = looked;
       await passwords.assertAcceptable(password, { ...rule, field: 'password' });
@@ -131,7 +131,7 @@ export function createIdentityPasswordReset({
       // The person has one password in the Account, and sessions in any of its Environments.
       await db.transaction({ accountId: link.accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
-        const found = await find(tx, held); // read again under the lock: a link works once
+        const found = await find(tx, presented); // read again under the lock: a link works once
         if (!letsChoosePassword(found)) throw new DomainError('password.link_invalid');
         const at = now();
         await tx.query('update identity_links set used_at = $2 where id = $1', [found.id, at]);
@@ -142,8 +142,8 @@ export function createIdentityPasswordReset({
       return link;
     },
 
-    async hasJustSet({ password, ...held }) {
-      const link = await db.transaction('system', (tx) => find(tx, held));
+    async hasJustSet({ password, ...presented }) {
+      const link = await db.transaction('system', (tx) => find(tx, presented));
       if (!link) return null;
       const used = { usedAt: link.usedAt, passwordHash: link.currentPasswordHash };
       return (await hasJustSet(passwords, used, { password, now: now() })) ? link : null;

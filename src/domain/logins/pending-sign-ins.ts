@@ -67,7 +67,7 @@ export type OpenSignIn = Pick<
 /** A sign-in that is over before its time: it was completed, or ended by somebody. */
 export type OverSignIn = Pick<PendingSignIn, 'environmentId' | 'identityId' | 'authenticatedAt' | 'parameters'>;
 
-type HeldSignIn = Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>;
+type SignInToLock = Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>;
 
 /** What the sign-in has proved so far, for the gate. */
 export const provedIn = ({
@@ -143,7 +143,7 @@ where token_hash = $1 and channel = $2 and expires_at > $3 and completed_at is n
 };
 
 // Locks the person before the sign-in, as everything does that ends a person's sign-ins.
-const holdStatement = {
+const lockStatement = {
   name: 'hold_pending_sign_in',
   text: `
 with person as materialized (select id from identities where (account_id = $1) is true and id = $2 for share)
@@ -266,8 +266,8 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
      * removes a factor, or changes the password. False if one of these was faster.
      * @param on the transaction, of the system
      */
-    async hold({ id, accountId, identityId }: HeldSignIn, on: Pick<Db, 'statement'>): Promise<boolean> {
-      return (await on.statement(holdStatement, [accountId, identityId, id, now()])).length > 0;
+    async lock({ id, accountId, identityId }: SignInToLock, on: Pick<Db, 'statement'>): Promise<boolean> {
+      return (await on.statement(lockStatement, [accountId, identityId, id, now()])).length > 0;
     },
 
     /** Completes it, once; false if it was completed or had ended before. */

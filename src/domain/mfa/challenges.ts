@@ -30,7 +30,7 @@ export interface MfaChallengesDeps {
   recoveryCodes: Pick<RecoveryCodes, 'find' | 'spend'>;
   emailFactor: Pick<EmailFactor, 'send' | 'verify'>;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
-  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete' | 'prolong'>;
+  pendingSignIns: Pick<PendingSignIns, 'lock' | 'complete' | 'prolong'>;
   trustedDevices: Pick<TrustedDevices, 'trust'>;
   now: Clock;
 }
@@ -82,7 +82,7 @@ export function createMfaChallenges({
     // In the system's scope: one cookie names a browser for people of all Accounts.
     return db.transaction('system', async (tx): Promise<Settled | null> => {
       const on = dbWithin(tx);
-      if (!(await pendingSignIns.hold(pending, on))) return { isOver: true };
+      if (!(await pendingSignIns.lock(pending, on))) return { isOver: true };
       const { allowed, ...rest } = await standingOf(on, pending);
       const { usable, provable } = choicesAfter(pending, { allowed, ...rest });
       const isOffered = (usable.length > 0 ? usable : provable).includes(kind);

@@ -17,7 +17,7 @@ import type { RecoveryCodeSet } from './codes/recovery-code-hashes.js';
 import type { RecoveryCodes } from './codes/recovery-codes.js';
 import { settleEnrollment, settleLastRemoval } from './grace/rules.js';
 import { noticeEmail } from './notices.js';
-import { holdOwnProof, holdOwnSession } from './own-changes.js';
+import { lockOwnProof, lockOwnSession } from './own-changes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
 import { distrustDevices } from './trusted-devices.js';
 import { keysOfIdentities, mayPassOn, withdrawPasskeys } from './webauthn/keys.js';
@@ -109,7 +109,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       const before = await standingOf(db, person);
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId }, async (tx) => {
-          const { allowed, enrolled, byMail, amr } = await holdOwnProof(tx, person, now());
+          const { allowed, enrolled, byMail, amr } = await lockOwnProof(tx, person, now());
           // Another request has added the first factor meanwhile.
           if (before.enrolled === null && enrolled !== null) throw new DomainError('auth.reauthentication_required');
           const isTaken = allowed.includes(factor.type) && !(factor.type === 'email_otp' && byMail);
@@ -142,7 +142,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     rename: (person: OwnProofOf, factorId: string, label: string): Promise<FactorSummary> =>
       db.transaction({ accountId: person.accountId }, async (tx) => {
         const { accountId, identityId } = person;
-        await holdOwnSession(tx, person);
+        await lockOwnSession(tx, person);
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');
         if (factor.label === label) return factor;
@@ -181,7 +181,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       db.transaction({ accountId: person.accountId }, async (tx) => {
         const { accountId, identityId } = person;
         const scope = environmentScopeOf(person);
-        const { amr } = await holdOwnProof(tx, person, now());
+        const { amr } = await lockOwnProof(tx, person, now());
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');
         await tx.delete(MfaFactor, { accountId, identityId, id: factorId });

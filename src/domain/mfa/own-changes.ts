@@ -3,7 +3,7 @@ import { factorKinds } from '../../../entities/environment-settings.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { assertNotByTestProvider } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
-import { holdSession } from '../sessions/hold.js';
+import { lockSession } from '../sessions/lock-session.js';
 import { judgeProof, type OwnProofOf, type WantedFor } from '../sessions/own-proof.js';
 import { cameByMail, type MfaStanding, standingOf } from './standing.js';
 
@@ -19,8 +19,8 @@ export interface OwnStanding extends MfaStanding {
  * @param tx a transaction of the Account
  * @throws DomainError auth.invalid_credentials, identity.in_production
  */
-export async function holdOwnSession(tx: EntityManager, person: OwnProofOf) {
-  const session = await holdSession(tx, person);
+export async function lockOwnSession(tx: EntityManager, person: OwnProofOf) {
+  const session = await lockSession(tx, person);
   await assertNotByTestProvider(tx, person, person.identityId, session.ssoConnectionId);
   return session;
 }
@@ -33,8 +33,8 @@ export async function holdOwnSession(tx: EntityManager, person: OwnProofOf) {
  * @returns how the person stands until its end, and how the session began
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
-export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
-  const session = await holdOwnSession(tx, person);
+export async function lockOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
+  const session = await lockOwnSession(tx, person);
   const { amr, acr, ssoConnectionId, ownFactorAt } = session;
   const standing = {
     ...(await standingOf(dbWithin(tx), person)),

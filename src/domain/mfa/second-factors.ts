@@ -43,7 +43,7 @@ export interface SecondFactorsDeps {
   sealing: Sealing;
   emailedCodes: EmailedCodes;
   passwords: CodeHashing;
-  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete' | 'prolong'>;
+  pendingSignIns: Pick<PendingSignIns, 'lock' | 'complete' | 'prolong'>;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   rateLimits: boolean;

@@ -64,19 +64,20 @@ export async function endBelongings(
   scope: EnvironmentScope,
   { organizationIds, nodeIds, at }: { organizationIds: readonly string[]; nodeIds: readonly string[]; at: Date },
 ): Promise<void> {
-  const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
+  const lockedInOrder = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
   const atNodes = { ...within(scope), nodeId: Any([...nodeIds]) };
   await withdrawInvitations(tx, scope, organizationIds, at);
-  await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: atNodes, ...held }));
+  await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: atNodes, ...lockedInOrder }));
   if (organizationIds.length === 0) return;
   const theirs = { ...within(scope), organizationId: Any([...organizationIds]) };
   // At nodes that stay: an earlier release kept the mappings of nodes that were moved out of their organization.
-  await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: theirs, ...held }));
+  await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: theirs, ...lockedInOrder }));
   await takeGroupRoles(tx, scope, organizationIds, nodeIds, at);
-  await forgetGroups(tx, scope, await tx.find(ScimGroup, { where: theirs, ...held }));
-  for (const token of await tx.find(ScimToken, { where: theirs, ...held })) await revokeToken(tx, token);
-  for (const claim of await tx.find(SsoDomain, { where: theirs, ...held })) await releaseClaim(tx, claim);
-  for (const one of await tx.find(SsoConnection, { where: theirs, ...held })) await removeConnection(tx, one, at);
+  await forgetGroups(tx, scope, await tx.find(ScimGroup, { where: theirs, ...lockedInOrder }));
+  for (const token of await tx.find(ScimToken, { where: theirs, ...lockedInOrder })) await revokeToken(tx, token);
+  for (const claim of await tx.find(SsoDomain, { where: theirs, ...lockedInOrder })) await releaseClaim(tx, claim);
+  for (const one of await tx.find(SsoConnection, { where: theirs, ...lockedInOrder }))
+    await removeConnection(tx, one, at);
 }
 
 /** Removes the roles that groups of organizations granted at nodes other than these. */

@@ -141,7 +141,11 @@ export async function lockOrganization(
  * Keeps an Identity from being deleted until the end of the transaction. Before the organization: in this order
  * everywhere.
  */
-export async function lockIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
+export async function lockIdentityAgainstDeletion(
+  tx: EntityManager,
+  { accountId }: EnvironmentScope,
+  id: string,
+): Promise<void> {
   const where = { accountId, id };
   await tx.findOne(Identity, { where, select: { id: true }, lock: { mode: 'for_key_share' } });
 }

@@ -13,7 +13,7 @@ import { recordEvent } from '../events/record.js';
 import type { Page, PageRequest } from '../lists/paging.js';
 import { findOneMember, type ListedMember, listMembers, type MembersPage } from './member-lists.js';
 import { giveRoles, heldInside } from './member-roles.js';
-import { addMember, addToMemberCount, lockIdentity, lockOrganization } from './members.js';
+import { addMember, addToMemberCount, lockIdentityAgainstDeletion, lockOrganization } from './members.js';
 import { type OfPersonSort, type OrganizationOfPerson, organizationsOfPerson } from './of-person.js';
 
 export type { ListedMember as Member } from './member-lists.js';
@@ -146,7 +146,7 @@ export type Memberships = ReturnType<typeof createMemberships>;
 
 /** Locked until the end of the transaction. */
 async function lockMembership(tx: EntityManager, scope: EnvironmentScope, { organizationId, identityId }: MemberOf) {
-  await lockIdentity(tx, scope, identityId);
+  await lockIdentityAgainstDeletion(tx, scope, identityId);
   const organization = await lockOrganization(tx, scope, organizationId);
   const isMember = await tx.existsBy(OrganizationMember, { ...within(scope), organizationId, identityId });
   if (!isMember) throw new DomainError('organization.member_not_found');

@@ -10,7 +10,7 @@ import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import { lockOrganization } from '../organizations/members.js';
-import { environmentStands, holdEnvironment } from '../standing-environment.js';
+import { environmentStands, lockEnvironment } from '../standing-environment.js';
 
 export interface NewScimToken {
   name: string;
@@ -113,7 +113,7 @@ export async function environmentScope(
   { accountId }: AccountScope,
   environmentId: string,
 ): Promise<EnvironmentScope> {
-  const { applicationId } = await holdEnvironment(tx, { accountId, environmentId });
+  const { applicationId } = await lockEnvironment(tx, { accountId, environmentId });
   return { accountId, applicationId, environmentId };
 }
 

@@ -4,8 +4,8 @@ import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { aal2, authTimeOf, type FirstFactor, isProvidersWord } from './first-factor.js';
-import type { SignedInPerson } from './hold.js';
 import type { HostedSession } from './sessions.js';
+import type { SignedInPerson } from './signed-in-person.js';
 
 /** How old a sign-in may be for a change that could lock its owner out. */
 export const proofLife = minutes(10);

@@ -12,7 +12,7 @@ import type { Passwords } from '../passwords/passwords.js';
 import { addMembership } from './sign-up.js';
 
 /** A link as a browser holds it. */
-export interface HeldLink {
+export interface PresentedLink {
   token: string;
   /** Value of the `sign_up` cookie. */
   browser: string | null;
@@ -33,12 +33,12 @@ export type Confirmed =
 
 export interface SignUpLink {
   /** Returns what the link would do. It changes nothing, so mail scanners may open the link. */
-  look(held: HeldLink): Promise<LookedAt>;
+  look(presented: PresentedLink): Promise<LookedAt>;
   /**
    * Confirms the address, once: by one click in the browser that signed up; elsewhere only with the password that was
    * chosen at sign-up, since it becomes the person's (docs/decisions/0011).
    */
-  confirm(held: HeldLink & { password: string | null }): Promise<Confirmed>;
+  confirm(presented: PresentedLink & { password: string | null }): Promise<Confirmed>;
 }
 
 export interface ConfirmSignUpDeps {
@@ -50,7 +50,7 @@ export interface ConfirmSignUpDeps {
 export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): SignUpLink {
   const tryPassword = createLinkTries({ db, passwords, links: 'identity_links' });
 
-  async function look({ token, browser, environmentId }: HeldLink): Promise<LookedAt> {
+  async function look({ token, browser, environmentId }: PresentedLink): Promise<LookedAt> {
     const link = await db.transaction('system', (tx) => findIdentityLink(tx, 'verify_email', token, now()));
     if (!link || (environmentId !== undefined && link.environmentId !== environmentId)) {
       return { outcome: 'void', link: null };
@@ -61,22 +61,22 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
 
   return {
     look,
-    async confirm({ password, ...held }) {
-      const looked = await look(held);
+    async confirm({ password, ...presented }) {
+      const looked = await look(presented);
       if (looked.outcome === 'void') return looked;
       const { link } = looked;
       if (looked.asksPassword) {
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await tryPassword(link.id, { hash: passwordOf(link), typed: password });
         // Looked up again: the form may have been sent twice.
-        if (tried === 'over') return { outcome: 'void', link: (await look(held)).link };
+        if (tried === 'over') return { outcome: 'void', link: (await look(presented)).link };
         if (tried === 'wrong') return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId } = link;
       // Address and password belong to the Account, and earlier sessions can be in any of its Environments.
       return db.transaction({ accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
-        const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // under the lock: it works once
+        const found = await findIdentityLink(tx, 'verify_email', presented.token, now()); // under the lock: it works once
         if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
           return { outcome: 'void', link: found };
         await settle(tx, found, now());

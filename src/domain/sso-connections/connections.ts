@@ -19,7 +19,7 @@ import { DomainError } from '../errors.js';
 import { assertWithinQuota } from '../limits/quota.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { lockOrganization } from '../organizations/members.js';
-import { holdAccount } from '../standing-account.js';
+import { lockAccount } from '../standing-account.js';
 import { assertDefaultRole } from './default-role.js';
 import { recordConnectionEvent } from './events.js';
 import {
@@ -166,7 +166,7 @@ export function createSsoConnections(deps: SsoConnectionsDeps) {
       db
         .transaction(place.scope, async (tx) => {
           const { scope, organizationId } = place;
-          await holdAccount(tx, scope);
+          await lockAccount(tx, scope);
           if (organizationId === null) await roomFor(tx, scope);
           else await lockOrganization(tx, place.scope as EnvironmentScope, organizationId);
           const blank = blankConnection(place, caller, type, now());

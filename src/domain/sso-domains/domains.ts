@@ -12,7 +12,7 @@ import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import type { RunningProcesses } from '../running-processes.js';
-import { holdAccount } from '../standing-account.js';
+import { lockAccount } from '../standing-account.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { newToken } from './challenge.js';
 import { type DomainChecks, type DomainLook, endOf } from './checks.js';
@@ -94,7 +94,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       if (before) await letFailedStop(before);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
-        else await holdAccount(tx, of.scope);
+        else await lockAccount(tx, of.scope);
         await takeTurns(tx, of.scope.accountId);
         const at = now();
         const known = await claimedBefore(tx, of, domain).setLock('pessimistic_write').getOne();

@@ -98,7 +98,8 @@ const linkedText = personOf(
   'select identity_id from sso_links where connection_id = $2 and subject = $3 and (account_id = $1) is true',
 );
 // Row-level security keeps PostgreSQL from using the index on addresses; the function may. The address is compared once
-// more with the row that the lock gives, as in `holdIdentityByAddress`: a link to its subject lasts whatever the address.
+// more with the row that the lock gives, as in `lockIdentityByAddress`: a link to its subject lasts whatever the
+// address.
 const addressedText = personOf('select gatehouse_identity_id($1, $2::citext)', ' and i.email = $2::citext');
 
 /** A person's standing in the place to which a connection leads. */

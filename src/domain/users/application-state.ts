@@ -28,7 +28,7 @@ export function createApplicationStates({ db, now }: { db: Db; now: Clock }): Ap
       }),
     store: ({ accountId, applicationId }, reach, userId, slug) =>
       db.transaction({ accountId }, async (tx) => {
-        await holdPlace(tx, { accountId, applicationId }, userId);
+        await lockPlace(tx, { accountId, applicationId }, userId);
         const environment = await tx.findOneBy(Environment, { accountId, applicationId, slug });
         if (!environment || !(await isReached(tx, reach, environment)))
           throw new DomainError('environment.unknown_slug');
@@ -45,7 +45,7 @@ export function createApplicationStates({ db, now }: { db: Db; now: Clock }): Ap
  * Locks membership and Application against deletion, which would not see a state that is stored meanwhile. Locks the
  * user before the membership, in the same order as `createUserDeletion`.
  */
-async function holdPlace(tx: EntityManager, { accountId, applicationId }: ApplicationScope, userId: string) {
+async function lockPlace(tx: EntityManager, { accountId, applicationId }: ApplicationScope, userId: string) {
   const member = await tx.query<unknown[]>(
     `with person as materialized (select id from users where id = $2 for key share)
      select from memberships m join person on person.id = m.user_id where m.account_id = $1 for key share of m`,

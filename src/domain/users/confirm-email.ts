@@ -14,7 +14,7 @@ import type { Browser, SignedIn } from './outcomes.js';
 import type { SignIn } from './sign-in.js';
 
 /** The link of a registration, with the cookie of the browser that opens it. */
-export interface HeldRegistrationLink {
+export interface PresentedRegistrationLink {
   token: string;
   /** Value of the `admin_registration` cookie. */
   browser: string | null;
@@ -25,7 +25,7 @@ export interface ConfirmEmail {
    * Returns what the link would create. Changes nothing, so mail scanners may open it.
    * @throws DomainError registration.link_invalid
    */
-  preview(held: HeldRegistrationLink): Promise<{
+  preview(presented: PresentedRegistrationLink): Promise<{
     accountName: string;
     email: string;
     locale: FoundRegistration['locale'];
@@ -38,14 +38,14 @@ export interface ConfirmEmail {
    * @throws DomainError registration.password_required, password.wrong; registration.link_invalid, also after ten wrong
    *   passwords; service.unavailable, with the link still valid
    */
-  confirm(held: HeldRegistrationLink & { password: string | null }, browser: Browser): Promise<SignedIn>;
+  confirm(presented: PresentedRegistrationLink & { password: string | null }, browser: Browser): Promise<SignedIn>;
   /**
    * Returns what the same proof has confirmed within the last minute, for a form that was sent twice. Changes nothing.
    * Returns null if anything else is wrong with the link.
    * @throws DomainError registration.password_required, password.wrong, service.unavailable
    */
   justConfirmed(
-    held: HeldRegistrationLink & { password: string | null },
+    presented: PresentedRegistrationLink & { password: string | null },
   ): Promise<{ accountName: string; accountSlug: string } | null>;
   /** Discards a registration that the mailbox's owner did not ask for. @throws DomainError registration.link_invalid */
   decline(token: string): Promise<void>;

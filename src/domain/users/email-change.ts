@@ -19,7 +19,7 @@ import type { AdminSubject } from './admin-tokens.js';
 import type { UserGuesses } from './guesses.js';
 
 /** The link to a new address, with what proves that its user opens it. */
-export interface HeldEmailChangeLink {
+export interface PresentedEmailChangeLink {
   token: string;
   /** Value of the `admin_email_change` cookie. */
   browser: string | null;
@@ -43,7 +43,7 @@ export interface EmailChanges {
   /** Keeps the present address. It is no error if no other one waits. */
   withdraw(userId: string): Promise<void>;
   /** Changes nothing, so mail scanners may open the link. @throws DomainError email_change.link_invalid */
-  preview(held: Omit<HeldEmailChangeLink, 'password'>): Promise<{
+  preview(presented: Omit<PresentedEmailChangeLink, 'password'>): Promise<{
     email: string;
     locale: 'en' | 'de';
     asksPassword: boolean;
@@ -54,12 +54,12 @@ export interface EmailChanges {
    * @throws DomainError email_change.password_required, password.wrong, email_change.address_taken;
    *   email_change.link_invalid, also after ten wrong passwords
    */
-  confirm(held: HeldEmailChangeLink): Promise<{ email: string }>;
+  confirm(presented: PresentedEmailChangeLink): Promise<{ email: string }>;
   /**
-   * Returns what the same proof has confirmed within the last minute, for a form that was sent twice; else null. Changes
-   * nothing.
+   * Returns what the same proof has confirmed within the last minute, for a form that was sent twice; else null.
+   * Changes nothing.
    */
-  justConfirmed(held: HeldEmailChangeLink): Promise<{ email: string } | null>;
+  justConfirmed(presented: PresentedEmailChangeLink): Promise<{ email: string } | null>;
 }
 
 export interface EmailChangesDeps {
@@ -90,8 +90,8 @@ export function createEmailChanges({ db, sealing, passwords, guesses, now }: Ema
     return found;
   }
 
-  async function prove({ id, browserHash, passwordHash }: Proved, held: Omit<HeldEmailChangeLink, 'token'>) {
-    const { browser, password } = held;
+  async function prove({ id, browserHash, passwordHash }: Proved, presented: Omit<PresentedEmailChangeLink, 'token'>) {
+    const { browser, password } = presented;
     if (isBrowserOf(browserHash, browser)) return;
     if (!password) throw new DomainError('email_change.password_required');
     const tried = await tryPassword(id, { hash: passwordHash, typed: password });
@@ -100,8 +100,8 @@ export function createEmailChanges({ db, sealing, passwords, guesses, now }: Ema
   }
 
   /** For somebody who proves nothing, the link does not work. */
-  const isProved = (change: Proved, held: Omit<HeldEmailChangeLink, 'token'>): Promise<boolean> =>
-    prove(change, held).then(
+  const isProved = (change: Proved, presented: Omit<PresentedEmailChangeLink, 'token'>): Promise<boolean> =>
+    prove(change, presented).then(
       () => true,
       (error: unknown) => {
         if (error instanceof DomainError && error.code !== 'service.unavailable') return false;
@@ -113,7 +113,7 @@ export function createEmailChanges({ db, sealing, passwords, guesses, now }: Ema
     async request(subject, wanted) {
       const browser = newSecret();
       await db.transaction('system', async (tx) => {
-        await proof.holdRecent(tx, subject);
+        await proof.lockRecent(tx, subject);
         await assertSpeaksForAll(tx, subject);
         await storeEmailChange(tx, sealing, {
           ...wanted,
@@ -138,9 +138,9 @@ export function createEmailChanges({ db, sealing, passwords, guesses, now }: Ema
       return { email, locale, asksPassword: !isBrowserOf(browserHash, browser) };
     },
 
-    async confirm({ token, ...held }) {
+    async confirm({ token, ...presented }) {
       const change = await usable(token);
-      await prove(change, held);
+      await prove(change, presented);
       await db
         .transaction('system', (tx) => applyEmailChange(tx, change, now))
         .catch((error: unknown) => {
@@ -151,13 +151,13 @@ export function createEmailChanges({ db, sealing, passwords, guesses, now }: Ema
       return { email: change.email };
     },
 
-    async justConfirmed({ token, ...held }) {
+    async justConfirmed({ token, ...presented }) {
       if (!isSecret(token)) return null;
       const since = after(now(), -sentTwiceWithin);
       const [done] = await db.transaction('system', (tx) =>
         tx.query<(Proved & { email: string })[]>(confirmedText, [hashSecret(token), since]),
       );
-      return done && (await isProved(done, held)) ? { email: done.email } : null;
+      return done && (await isProved(done, presented)) ? { email: done.email } : null;
     },
   };
 }

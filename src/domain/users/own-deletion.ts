@@ -31,7 +31,7 @@ export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
         const { userId } = subject;
         // Accounts in a fixed order and before the user, as in the reset of a member's second factors.
         for (const { accountId } of await membershipsOf(tx, userId)) await lockAdministration(tx, { accountId });
-        await proof.holdRecent(tx, subject);
+        await proof.lockRecent(tx, subject);
         const memberships = await membershipsOf(tx, userId); // no further one can be added from here on
         await assertSpeaksForAll(tx, subject);
         await assertNobodyIsLeftAlone(tx, memberships);

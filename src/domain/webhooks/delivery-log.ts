@@ -17,7 +17,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
 import { attemptNow } from './delivery-status.js';
-import { activeWebhook, findWebhook, holdPlace, ownOf, type WebhookScope } from './find.js';
+import { activeWebhook, findWebhook, lockOwner, ownOf, type WebhookScope } from './find.js';
 import { asItStands } from './stops.js';
 
 /** A delivery with its attempts and with the columns that lists leave out. */
@@ -107,7 +107,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       await exists(scope, webhookId);
       await count('test', scope, webhookId);
       return db.transaction(scope, async (tx) => {
-        await holdPlace(tx, scope);
+        await lockOwner(tx, scope);
         const webhook = await activeWebhook(tx, scope, webhookId);
         const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
         const delivery = testOf(webhook, eventId, now());

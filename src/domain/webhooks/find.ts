@@ -2,8 +2,8 @@ import { type EntityManager, type FindOperator, IsNull } from 'typeorm';
 import { Webhook } from '../../../entities/webhook.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import { holdAccount } from '../standing-account.js';
-import { holdEnvironment } from '../standing-environment.js';
+import { lockAccount } from '../standing-account.js';
+import { lockEnvironment } from '../standing-environment.js';
 
 /** The owner of subscriptions: an Environment, or the Account itself if the scope has none. */
 export interface WebhookScope extends AccountScope {
@@ -25,10 +25,10 @@ export const ownOf = ({
  * locks in this order.
  * @throws DomainError environment.not_found, account.not_found
  */
-export const holdPlace = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
+export const lockOwner = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
   environmentId === undefined
-    ? holdAccount(tx, { accountId })
-    : void (await holdEnvironment(tx, { accountId, environmentId }));
+    ? lockAccount(tx, { accountId })
+    : void (await lockEnvironment(tx, { accountId, environmentId }));
 
 /** @throws DomainError webhook.not_found */
 export async function findWebhook(

@@ -9,7 +9,7 @@ import { changedFields } from '../changed-fields.js';
 import { recordEvent } from '../events/record.js';
 import { assertWithinQuota } from '../limits/quota.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
-import { findWebhook, holdPlace, ownOf, type WebhookScope } from './find.js';
+import { findWebhook, lockOwner, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
 import { assertEventTypes, assertReceiver } from './rules.js';
 import { newWebhookSecret, webhookSecretContext } from './secrets.js';
@@ -97,7 +97,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         failingSince: null,
       };
       await db.transaction(scope, async (tx) => {
-        await holdPlace(tx, scope);
+        await lockOwner(tx, scope);
         await roomFor(tx, scope);
         await tx.insert(Webhook, webhook);
         await writeRoutes(tx, webhook);
@@ -114,7 +114,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
      */
     async update(scope: WebhookScope, id: string, changes: Partial<WebhookSettings>): Promise<Webhook> {
       return db.transaction(scope, async (tx) => {
-        await holdPlace(tx, scope);
+        await lockOwner(tx, scope);
         const current = await findWebhook(tx, scope, id, { lock: true });
         assertSettings(scope, changes);
         const fields = changedFields(current, changes);
@@ -159,7 +159,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     /** Deletes a subscription and ends its pending deliveries. @throws DomainError webhook.not_found */
     async remove(scope: WebhookScope, id: string): Promise<void> {
       await db.transaction(scope, async (tx) => {
-        await holdPlace(tx, scope);
+        await lockOwner(tx, scope);
         const webhook = await findWebhook(tx, scope, id, { lock: true });
         await stopWaiting(tx, webhook, 'webhook_deleted');
         await tx.delete(Webhook, { ...ownOf(scope), id });

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import type { HeldEmailChangeLink } from '../../domain/users/email-change.js';
+import type { PresentedEmailChangeLink } from '../../domain/users/email-change.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
@@ -82,20 +82,20 @@ export const emailConfirm: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       },
     },
     async (request, reply) => {
-      const held = { password: null, ...request.body, browser: browserCookie.read(request) };
+      const presented = { password: null, ...request.body, browser: browserCookie.read(request) };
       try {
-        const { email } = await users.emailChanges.confirm(held);
+        const { email } = await users.emailChanges.confirm(presented);
         browserCookie.clear(reply);
         if (isForm(request)) return sendDone(request, reply, email);
         return reply.send({ data: { message: 'Your address is changed, and your other sessions were signed out.' } });
       } catch (error) {
         if (!isForm(request) || !(error instanceof DomainError)) throw error;
-        const done = isVoid(error) ? await users.emailChanges.justConfirmed(held) : null;
+        const done = isVoid(error) ? await users.emailChanges.justConfirmed(presented) : null;
         if (done) return sendDone(request, reply, done.email); // its form was sent twice
         const shown = asksAgain[error.code];
         if (shown === undefined) throw error;
         (reply as FastifyReply).code(httpStatusOf(error.code));
-        return sendConfirm(request, reply, { ...held, error: shown });
+        return sendConfirm(request, reply, { ...presented, error: shown });
       }
     },
   );
@@ -106,7 +106,7 @@ export const emailConfirm: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   async function sendConfirm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { token, browser, error }: Omit<HeldEmailChangeLink, 'password'> & { error: TextKey | null },
+    { token, browser, error }: Omit<PresentedEmailChangeLink, 'password'> & { error: TextKey | null },
   ) {
     const { locale, ...shown } = await users.emailChanges.preview({ token, browser });
     const action = request.url.split('?', 1)[0] as string;

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import { type HeldRegistrationLink, isLinkInvalid } from '../../domain/users/confirm-email.js';
+import { isLinkInvalid, type PresentedRegistrationLink } from '../../domain/users/confirm-email.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { browserOf } from '../browsers/browser-of.js';
@@ -89,9 +89,9 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
     },
     async (request, reply) => {
       const { token, password = null } = request.body;
-      const held = { token, browser: browserCookie.read(request) };
+      const presented = { token, browser: browserCookie.read(request) };
       try {
-        const signedIn = await users.email.confirm({ ...held, password }, browserOf(request));
+        const signedIn = await users.email.confirm({ ...presented, password }, browserOf(request));
         cookies.set(reply, signedIn);
         browserCookie.clear(reply);
         if (!isForm(request)) return reply.code(201).send({ data: presentSignedIn(signedIn) });
@@ -99,12 +99,12 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
         return sendVerified(request, reply, { accountName: account?.name ?? '', accountSlug: account?.slug ?? '' });
       } catch (error) {
         const isSentTwice = isForm(request) && isLinkInvalid(error);
-        const done = isSentTwice && (await users.email.justConfirmed({ ...held, password }).catch(unproven));
+        const done = isSentTwice && (await users.email.justConfirmed({ ...presented, password }).catch(unproven));
         if (done) return sendVerified(request, reply, done); // without another session
         const asked = isForm(request) && error instanceof DomainError ? asksAgain[error.code] : undefined;
         if (asked === undefined) throw error;
         (reply as FastifyReply).code(httpStatusOf('password.wrong'));
-        return sendConfirm(request, reply, { ...held, error: asked });
+        return sendConfirm(request, reply, { ...presented, error: asked });
       }
     },
   );
@@ -115,12 +115,12 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
   async function sendConfirm(
     request: FastifyRequest,
     reply: FastifyReply,
-    { error, ...held }: HeldRegistrationLink & { error: TextKey | null },
+    { error, ...presented }: PresentedRegistrationLink & { error: TextKey | null },
   ) {
-    const { locale, canDecline, ...shown } = await users.email.preview(held);
+    const { locale, canDecline, ...shown } = await users.email.preview(presented);
     const action = request.url.split('?', 1)[0] as string;
     const declineAction = canDecline ? `${action}/decline` : null;
-    const values = { ...shown, token: held.token, action, declineAction, error };
+    const values = { ...shown, token: presented.token, action, declineAction, error };
     return sendAdminPage(reply, 'verify-email', values, browserLocaleOf(request, locale));
   }
 };

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { ShownSession } from '../../domain/logins/api-sessions.js';
-import type { SignedInPerson } from '../../domain/sessions/hold.js';
+import type { SignedInPerson } from '../../domain/sessions/signed-in-person.js';
 import { listQuery, paginated } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
 import { ById, Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../surfaces/schemas.js';

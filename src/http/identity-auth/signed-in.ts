@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
 import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/tokens/access-tokens.js';
-import type { SignedInPerson } from '../../domain/sessions/hold.js';
 import type { OwnProofOf } from '../../domain/sessions/own-proof.js';
+import type { SignedInPerson } from '../../domain/sessions/signed-in-person.js';
 import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../browsers/cors.js';
 import { credentialsOf } from '../principals/credentials.js';

@@ -8,7 +8,7 @@ import { DomainError } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
 import type { OwnProofOf } from '../../sessions/own-proof.js';
 import { noticeEmail } from '../notices.js';
-import { holdOwnProof } from '../own-changes.js';
+import { lockOwnProof } from '../own-changes.js';
 import { looksLikeRecoveryCode } from './recovery-code-form.js';
 import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from './recovery-code-hashes.js';
 
@@ -72,7 +72,7 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
       const scope = environmentScopeOf(person);
       const set = await hashes.newSet();
       return db.transaction({ accountId }, async (tx) => {
-        const { enrolled } = await holdOwnProof(tx, person, now());
+        const { enrolled } = await lockOwnProof(tx, person, now());
         if (enrolled === null) throw new DomainError('mfa.not_enrolled');
         const codes = await renew(tx, scope, identityId, set);
         const actor = { type: 'identity', id: identityId } as const;

@@ -65,18 +65,18 @@ export function createSealedCodes({
 
     /** Opens it without using it up. @param presented what the caller has, one of which must be the holder's */
     open(token: string, presented: readonly string[]): OpenedCodes {
-      const held = openSealedJson<Sealed>(sealing, token, context);
-      if (!held || held.expiresAt <= now().getTime()) return { outcome: 'expired' };
-      if (!isHolder(held, presented)) return { outcome: 'foreign' };
-      const { id, codes, enrollmentToken, expiresAt } = held;
+      const content = openSealedJson<Sealed>(sealing, token, context);
+      if (!content || content.expiresAt <= now().getTime()) return { outcome: 'expired' };
+      if (!isHolder(content, presented)) return { outcome: 'foreign' };
+      const { id, codes, enrollmentToken, expiresAt } = content;
       const take = async () => ((await spend(db, id, new Date(expiresAt))) ? codes : null);
       return { outcome: 'opened', enrollmentToken, take };
     },
 
     /** Whether the caller is its holder, however long ago it was shown: the codes may take a while to be saved. */
     isHeld(token: string, presented: readonly string[]): boolean {
-      const held = openSealedJson<Sealed>(sealing, token, context);
-      return held !== null && isHolder(held, presented);
+      const content = openSealedJson<Sealed>(sealing, token, context);
+      return content !== null && isHolder(content, presented);
     },
   };
 }

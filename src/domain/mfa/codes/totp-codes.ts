@@ -47,7 +47,10 @@ interface Sealed {
   expiresAt: number;
 }
 
-/** The time step that a code belongs to, `drift` steps before or after now at most (RFC 6238 §5.2); null for a wrong one. */
+/**
+ * The time step that a code belongs to, `drift` steps before or after now at most (RFC 6238 §5.2); null for a wrong
+ * one.
+ */
 function stepOf(secret: string, code: string, now: Date, drift: number): number | null {
   const token = typedDigits(code);
   if (!/^\d{6}$/.test(token)) return null;
@@ -80,8 +83,8 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
     /** Makes a new secret. Nothing is stored. */
     begin(person: EnrollingPerson): Promise<TotpEnrollment> {
       const secret = generateSecret({ length: 20 });
-      const held: Sealed = { id: uuidv7(), secret, expiresAt: after(now(), enrollmentLife).getTime() };
-      return shown(person, secret, sealing.seal(JSON.stringify(held), contexts.enrollment(person.id)));
+      const content: Sealed = { id: uuidv7(), secret, expiresAt: after(now(), enrollmentLife).getTime() };
+      return shown(person, secret, sealing.seal(JSON.stringify(content), contexts.enrollment(person.id)));
     },
 
     /**
@@ -111,9 +114,9 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
   };
 
   function open(personId: string, sealed: string): Sealed {
-    const held = openSealedJson<Sealed>(sealing, sealed, contexts.enrollment(personId));
-    if (!held || held.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
-    return held;
+    const content = openSealedJson<Sealed>(sealing, sealed, contexts.enrollment(personId));
+    if (!content || content.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
+    return content;
   }
 }
 

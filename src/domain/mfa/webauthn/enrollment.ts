@@ -10,7 +10,7 @@ import type { VerifiedAttestation, Webauthn, WebauthnPerson } from './webauthn.j
 const context = 'webauthn-enrollment';
 
 /** What a fresh `enrollment_token` holds. */
-interface Held {
+interface SealedChallenge {
   /** The sign-in's own `enrollment_token`. */
   token: string;
   challenge: string;
@@ -41,8 +41,10 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
     /** Reads a token of either kind. Null for one that is forged or too old. */
     read(sent: string): EnrollmentToken | null {
       if (!sent.includes('.')) return { token: sent, challenge: null };
-      const held = openSealedJson<Held>(sealing, sent, context);
-      return held && held.expiresAt > now().getTime() ? { token: held.token, challenge: held.challenge } : null;
+      const content = openSealedJson<SealedChallenge>(sealing, sent, context);
+      return content && content.expiresAt > now().getTime()
+        ? { token: content.token, challenge: content.challenge }
+        : null;
     },
 
     /** @param token the sign-in's own */
@@ -53,12 +55,12 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
       const { accountId, identityId, email } = pending;
       const options = await webauthn.enrollmentOptions({ accountId, identityId, email, ...person });
       await pendingSignIns.setWebauthnChallenge(pending.id, options.challenge);
-      const held: Held = {
+      const content: SealedChallenge = {
         token,
         challenge: options.challenge,
         expiresAt: after(now(), enrollmentChallengeLife).getTime(),
       };
-      return { options, token: sealing.seal(JSON.stringify(held), context) };
+      return { options, token: sealing.seal(JSON.stringify(content), context) };
     },
 
     /**

@@ -11,7 +11,7 @@ import type { WebauthnPerson } from './webauthn.js';
 /** The session that it was given to. */
 const context = (sessionId: string) => `own-webauthn-enrollment/${sessionId}`;
 
-interface Held {
+interface SealedChallenge {
   challenge: string;
   expiresAt: number;
 }
@@ -42,8 +42,11 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
       person: Person,
     ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON; token: string }> {
       const options = await webauthn.enrollmentOptions(person);
-      const held: Held = { challenge: options.challenge, expiresAt: after(now(), enrollmentChallengeLife).getTime() };
-      return { options, token: sealing.seal(JSON.stringify(held), context(sessionId)) };
+      const content: SealedChallenge = {
+        challenge: options.challenge,
+        expiresAt: after(now(), enrollmentChallengeLife).getTime(),
+      };
+      return { options, token: sealing.seal(JSON.stringify(content), context(sessionId)) };
     },
 
     /**
@@ -52,17 +55,17 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
      *   mfa.code_invalid
      */
     async verify({ sessionId, token, sent, label }: OwnAttestation): Promise<VerifiedAttestation> {
-      const held = openSealedJson<Held>(sealing, token, context(sessionId));
-      if (!held || held.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
-      const { challenge, expiresAt } = held;
+      const content = openSealedJson<SealedChallenge>(sealing, token, context(sessionId));
+      if (!content || content.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
+      const { challenge, expiresAt } = content;
       if (!(await spend(db, challenge, new Date(expiresAt)))) throw new DomainError('mfa.enrollment_expired');
       return webauthn.verifyEnrollment({ challenge, sent, label });
     },
 
     /** Allows the same answer once more, where its factor could not be added for want of capacity. */
     async giveBack({ sessionId, token }: Pick<OwnAttestation, 'sessionId' | 'token'>): Promise<void> {
-      const held = openSealedJson<Held>(sealing, token, context(sessionId));
-      if (held) await unspend(db, held.challenge);
+      const content = openSealedJson<SealedChallenge>(sealing, token, context(sessionId));
+      if (content) await unspend(db, content.challenge);
     },
   };
 }

@@ -17,7 +17,7 @@ export interface PasskeyChallenge {
   token: string;
 }
 
-interface Held {
+interface SealedChallenge {
   challenge: string;
   request: string;
   expiresAt: number;
@@ -36,8 +36,12 @@ export function createPasskeyChallenges({ db, sealing, context, now }: PasskeyCh
   return {
     /** @param request a digest of what the sign-in is for; the challenge is not valid for anything else */
     begin(options: PublicKeyCredentialRequestOptionsJSON, request: string): PasskeyChallenge {
-      const held: Held = { challenge: options.challenge, request, expiresAt: after(now(), life).getTime() };
-      return { options, token: sealing.seal(JSON.stringify(held), context) };
+      const content: SealedChallenge = {
+        challenge: options.challenge,
+        request,
+        expiresAt: after(now(), life).getTime(),
+      };
+      return { options, token: sealing.seal(JSON.stringify(content), context) };
     },
 
     /**
@@ -45,9 +49,9 @@ export function createPasskeyChallenges({ db, sealing, context, now }: PasskeyCh
      * it is too old, was used, or was for something else.
      */
     async take(token: string, request: string): Promise<string | null> {
-      const held = openSealedJson<Held>(sealing, token, context);
-      if (!held || held.expiresAt <= now().getTime() || held.request !== request) return null;
-      return (await spend(db, held.challenge, new Date(held.expiresAt))) ? held.challenge : null;
+      const content = openSealedJson<SealedChallenge>(sealing, token, context);
+      if (!content || content.expiresAt <= now().getTime() || content.request !== request) return null;
+      return (await spend(db, content.challenge, new Date(content.expiresAt))) ? content.challenge : null;
     },
   };
 }

@@ -6,10 +6,10 @@ import { ScimUser } from '../../../../entities/scim-user.js';
 import { currentContext } from '../../../platform/context.js';
 import { inTransaction, within } from '../../../platform/database/db.js';
 import { violates } from '../../../platform/database/postgres-errors.js';
-import { holdIdentityByAddress } from '../../addresses/identity-by-address.js';
+import { lockIdentityByAddress } from '../../addresses/identity-by-address.js';
 import { stays } from '../../erasures/staying.js';
 import { recordEvent } from '../../events/record.js';
-import { holdIdentity } from '../../identities/find.js';
+import { lockIdentity } from '../../identities/find.js';
 import { addKnown } from '../../identities/identities.js';
 import { newIdentity, newMembership } from '../../identities/new-identity.js';
 import { addNewcomer } from '../../identities/newcomers.js';
@@ -51,7 +51,7 @@ export async function joinByDirectory(
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
-  const known = await holdIdentityByAddress(tx, scope, email);
+  const known = await lockIdentityByAddress(tx, scope, email);
   if (known && !(await stays(tx, known)))
     throw taken('The user with this email address is being deleted; try again in a moment');
   if (!isVouchedFor)
@@ -72,7 +72,7 @@ export async function joinByDirectory(
 async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity, id: string): Promise<void> {
   const { scope } = directory;
   const { accountId } = scope;
-  await holdIdentity(tx, scope, id);
+  await lockIdentity(tx, scope, id);
   const held = await tx.findOneByOrFail(Identity, { accountId, id });
   // Checked before they become a member: from then on they are in production.
   const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null });

@@ -9,7 +9,7 @@ import type { Assignments } from '../../access/assignments/assignments.js';
 import { letErasureStop } from '../../erasures/let-erasure-stop.js';
 import { recordEvent } from '../../events/record.js';
 import { changeIdentity } from '../../identities/change.js';
-import { holdIdentity } from '../../identities/find.js';
+import { lockIdentity } from '../../identities/find.js';
 import { asTaken } from '../../identities/identities.js';
 import type { Turns } from '../../limits/fair-queue.js';
 import { addMember } from '../../organizations/members.js';
@@ -173,7 +173,7 @@ async function found(
  * @throws ScimRefused notFound
  */
 async function lockedRowOf(tx: EntityManager, directory: Directory, id: string): Promise<UserRow> {
-  if (isUuid(id)) await holdIdentity(tx, directory.scope, id);
+  if (isUuid(id)) await lockIdentity(tx, directory.scope, id);
   return rowOf(tx, directory, id);
 }
 

@@ -24,10 +24,10 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
     }
     switch (form.get('factor')) {
       case 'totp':
-        steps.holdBrowser(visit);
+        steps.markBrowser(visit);
         return sendTotpEnrollment(step, await logins.totp.beginEnrollment(pending, pending));
       case 'email_otp':
-        steps.holdBrowser(visit);
+        steps.markBrowser(visit);
         return sendEmailEnrollment(step, { isSent: false });
       case 'webauthn':
         return sendWebauthnEnrollment(step);

@@ -148,7 +148,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     },
 
     /** Marks the browser, so that it is recognized when it sends the form of an enrollment, and again. */
-    holdBrowser: ({ request, reply }: Visit) => void codesBrowser.mark(request, reply),
+    markBrowser: ({ request, reply }: Visit) => void codesBrowser.mark(request, reply),
 
     /** Returns the recovery codes that come with a factor: the same ones if its form is sent twice. */
     codesFor(step: Step, factor: Pick<NewFactor, 'id'>): string[] | undefined {

@@ -1,15 +1,9 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-
-/** A signed-in person, with the session. */
-export interface SignedInPerson extends EnvironmentScope {
-  identityId: string;
-  sessionId: string;
-}
+import type { SignedInPerson } from './signed-in-person.js';
 
 /** What a session says of its sign-in at this moment. */
-export interface HeldSession {
+export interface LockedSession {
   amr: string[];
   acr: string;
   ssoConnectionId: string | null;
@@ -28,12 +22,12 @@ where account_id = $1 and environment_id = $2 and identity_id = $3 and id = $4 a
  * sessions, and by a statement of its own: a statement that has waited for a lock sees all other tables as before.
  * @throws DomainError auth.invalid_credentials for a session that has ended, or is somebody else's
  */
-export async function holdSession(
+export async function lockSession(
   tx: EntityManager,
   { accountId, environmentId, identityId, sessionId }: SignedInPerson,
-): Promise<HeldSession> {
+): Promise<LockedSession> {
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
-  const [session] = await tx.query<HeldSession[]>(statement, [accountId, environmentId, identityId, sessionId]);
+  const [session] = await tx.query<LockedSession[]>(statement, [accountId, environmentId, identityId, sessionId]);
   if (!session) throw new DomainError('auth.invalid_credentials');
   return session;
 }
