@@ -23,13 +23,13 @@ interface Queues {
   eventsAge: number;
 }
 
-const standing: Statement = {
-  name: 'read_standing',
+const keysAndSize: Statement = {
+  name: 'read_keys_and_size',
   withinMs,
   text: `select (select extract(epoch from max(signs_until)) from signing_keys)::float as "keysEnd",
   pg_database_size(current_database())::float as size`,
 };
-interface Standing {
+interface KeysAndSize {
   /** Null before the first key. */
   keysEnd: number | null;
   size: number;
@@ -57,7 +57,7 @@ export function watchBacklog(registry: Registry, db: Pick<Db, 'statement'>): voi
   gauge('gatehouse_webhook_events', 'Events waiting to be passed on to their subscriptions', ({ events }) => events);
   gauge('gatehouse_webhook_events_oldest_seconds', 'Age of the oldest of these events', ({ eventsAge }) => eventsAge);
   watchProcesses(registers, db);
-  watchStanding(registers, db);
+  watchKeysAndSize(registers, db);
 }
 
 function watchProcesses(registers: Registry[], db: Pick<Db, 'statement'>): void {
@@ -82,8 +82,8 @@ function watchProcesses(registers: Registry[], db: Pick<Db, 'statement'>): void 
   });
 }
 
-function watchStanding(registers: Registry[], db: Pick<Db, 'statement'>): void {
-  const read = remembered(slowlyMs, async () => (await db.statement<Standing>(standing, []))[0]);
+function watchKeysAndSize(registers: Registry[], db: Pick<Db, 'statement'>): void {
+  const read = remembered(slowlyMs, async () => (await db.statement<KeysAndSize>(keysAndSize, []))[0]);
   new Gauge({
     name: 'gatehouse_signing_keys_end_timestamp_seconds',
     help: 'When the last signing key stops signing; a running rotation keeps it a week ahead.',

@@ -158,7 +158,7 @@ test('a sign-up link’s form that is sent twice gets the link’s state after t
     return world.db.statement(asked, values);
   };
   const second = createConfirmSignUp({ ...deps(), db: { ...world.db, statement }, passwords });
-  expect(await second.confirm(held)).toMatchObject({ outcome: 'void', link: { standing: 'used' } });
+  expect(await second.confirm(held)).toMatchObject({ outcome: 'void', link: { status: 'used' } });
 });
 
 test('a guess that was checked counts, even if recording it fails', async () => {

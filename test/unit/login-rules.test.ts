@@ -10,7 +10,7 @@ import { createPasswordLogin } from '../../src/domain/logins/password.js';
 import { createPendingSignIns, type OpenSignIn } from '../../src/domain/logins/pending-sign-ins.js';
 import type { SigningIn } from '../../src/domain/logins/sign-in-terms.js';
 import type { MfaDecision } from '../../src/domain/mfa/gate.js';
-import { noStanding } from '../../src/domain/mfa/standing.js';
+import { noMfaState } from '../../src/domain/mfa/state.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { isBounded, isMailable } from '../../src/platform/mail/addresses.js';
@@ -307,7 +307,7 @@ describe('the gate', () => {
     };
     const termsOf = async ({ environmentId }: { environmentId: string }, of: SigningIn) => {
       asked.push([environmentId, of.identityId, of.organizationId, of.ssoConnectionId]);
-      return { policy: { ...open, ...policy }, standing: noStanding };
+      return { policy: { ...open, ...policy }, mfa: noMfaState };
     };
     const question = { client: { ...scope, settings }, first: { ...first, ...changes }, ...more };
     const answer = await createGate({ db, mfaGate, termsOf }).decide(question as unknown as GateQuestion);
@@ -593,7 +593,7 @@ describe('the choice of an application', () => {
 
 describe('what a signed-in person has to have proved', () => {
   const subject = { ...scope, identityId: 'ana', sessionId: 's', authenticatedAt: now } as never;
-  const standing = {
+  const mfa = {
     amr: ['pwd'],
     acr: 'urn:gatehouse:aal1',
     hasFactors: false,
@@ -601,7 +601,7 @@ describe('what a signed-in person has to have proved', () => {
     isVerified: true,
   };
   const own = (changes: object | null, isEnough = true) => {
-    const rows = changes === null ? [] : [{ ...standing, ...changes }];
+    const rows = changes === null ? [] : [{ ...mfa, ...changes }];
     const { db, asked } = answering({ standing_of_api_session: rows });
     const proofs: unknown[][] = [];
     const ownProof = async (...of: unknown[]) => {
@@ -614,9 +614,9 @@ describe('what a signed-in person has to have proved', () => {
 
   test('is a recent sign-in, not an old one', async () => {
     const { assertRecent, asked, proofs } = own({});
-    expect(await assertRecent(subject)).toEqual(standing);
+    expect(await assertRecent(subject)).toEqual(mfa);
     expect(asked[0]?.values).toEqual(['acc', 'env', 'ana', 's', 'app']);
-    expect(proofs[0]?.[1]).toMatchObject({ identityId: 'ana', acr: standing.acr });
+    expect(proofs[0]?.[1]).toMatchObject({ identityId: 'ana', acr: mfa.acr });
     expect(await codeOf(own({}, false).assertRecent(subject))).toBe(again);
   });
 

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { FactorKind } from '../../entities/environment-settings.js';
-import { choicesAfter, noStanding } from '../../src/domain/mfa/standing.js';
+import { choicesAfter, noMfaState } from '../../src/domain/mfa/state.js';
 
 const first = { method: 'sso' as const, amr: [], ssoConnectionId: 'okta', requiresAal2: false };
 const enrollable = (allowed: FactorKind[], isVerified: boolean) =>
-  choicesAfter(first, { ...noStanding, allowed, isVerified }).enrollable;
+  choicesAfter(first, { ...noMfaState, allowed, isVerified }).enrollable;
 
 test('mailed codes are offered as a factor to a person with a confirmed address', () => {
   expect(enrollable(['totp', 'email_otp'], true)).toEqual(['totp', 'email_otp']);

@@ -14,11 +14,11 @@ import type { Caller } from '../caller.js';
 import { reachOf } from '../capabilities/reach.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { lockEnvironment } from '../existing-environment.js';
 import { cannotGrant } from '../forbidden.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import { noPreviousSecret, replaced } from '../one-time/rotated-secrets.js';
-import { lockEnvironment } from '../standing-environment.js';
 import { beyondScopes } from './beyond-scopes.js';
 import { newApiKey } from './format.js';
 

@@ -1,8 +1,8 @@
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
+import { environmentExists } from '../existing-environment.js';
 import { isSecretNow, type RotatedSecret } from '../one-time/rotated-secrets.js';
-import { environmentStands } from '../standing-environment.js';
 import { parseApiKey } from './format.js';
 
 export interface AuthenticatedApiKey {
@@ -29,7 +29,7 @@ const findStatement = {
   name: 'find_api_key',
   text: `select id, name, account_id, application_id, environment_id, access_mode, scopes, last_used_at, expires_at,
   secret_hash as "secretHash", previous_secret_hash as "previousSecretHash", previous_secret_expires_at as "previousSecretExpiresAt"
-from api_keys k where client_id = $1 and is_active and ${environmentStands('k')}`,
+from api_keys k where client_id = $1 and is_active and ${environmentExists('k')}`,
 };
 const touchStatement = { name: 'touch_api_key', text: 'update api_keys set last_used_at = $2 where id = $1' };
 

@@ -11,10 +11,10 @@ import { changedFields } from '../changed-fields.js';
 import { beginApplicationRemoval, beginRemovals } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { lockAccount } from '../existing-account.js';
 import { assertWithinQuota } from '../limits/quota.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import type { Naming } from '../slugs.js';
-import { lockAccount } from '../standing-account.js';
 import { addApplication } from './add.js';
 
 export interface Applications {

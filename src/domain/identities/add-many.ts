@@ -43,8 +43,8 @@ export async function addIdentities(
   );
   const ids = fresh.map(({ id, email }) => (isMade.has(id) ? id : (found.get(email) ?? null)));
   const known = [...found].flatMap(([email, id]) => (id !== null && !isMade.has(id) ? [{ email, id }] : []));
-  const standing = await standingOf(tx, scope, known);
-  const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, standing));
+  const changed = await lockUnmoved(tx, scope, known);
+  const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, changed));
   const joining = [...new Set(ids.filter((_, i) => refusals[i] === null))] as string[];
   const joined = await join(tx, scope, joining, at);
   const back = [...joined].filter((id) => !isMade.has(id));
@@ -70,7 +70,11 @@ export async function addIdentities(
   });
 }
 
-function refusalOf(id: string | null, { externalId }: Identity, { moved, erased }: Standing): DomainError | null {
+function refusalOf(
+  id: string | null,
+  { externalId }: Identity,
+  { moved, erased }: ChangedMeanwhile,
+): DomainError | null {
   if (id === null) return new DomainError(externalId === null ? 'identity.email_taken' : 'identity.external_id_taken');
   if (erased.has(id)) return beingDeleted();
   return moved.has(id) ? new DomainError('identity.email_taken') : null; // since a moment ago
@@ -91,7 +95,7 @@ async function idsByAddress(
 }
 
 /** Of the people who were found by their addresses: who has moved to another one since, and who is being erased. */
-interface Standing {
+interface ChangedMeanwhile {
   moved: ReadonlySet<string>;
   erased: ReadonlySet<string>;
 }
@@ -101,11 +105,11 @@ interface Standing {
  * requests their erasure, by which a new membership would be deleted as well. Members of this Environment stay, and
  * need no lock.
  */
-async function standingOf(
+async function lockUnmoved(
   tx: EntityManager,
   scope: EnvironmentScope,
   known: readonly { email: string; id: string }[],
-): Promise<Standing> {
+): Promise<ChangedMeanwhile> {
   if (known.length === 0) return { moved: new Set(), erased: new Set() };
   const identityId = In(known.map(({ id }) => id));
   const members = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId });

@@ -8,6 +8,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { removeAssignments } from '../access/assignments/removing.js';
 import { createErasures } from '../erasures/erasures.js';
 import { recordEvent } from '../events/record.js';
+import { environmentExists } from '../existing-environment.js';
 import { lockOrganizations } from '../identity-invites/invited-organizations.js';
 import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import { addToCounter } from '../lists/counters.js';
@@ -15,7 +16,6 @@ import { endGraces } from '../mfa/grace/end-graces.js';
 import { voidIdentityLinks } from '../one-time/identity-links.js';
 import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
 import { changeGroupsOf } from '../scim-roles/leaving-groups.js';
-import { environmentStands } from '../standing-environment.js';
 import { lockMember } from './find.js';
 import { shutOut } from './shut-out.js';
 
@@ -66,7 +66,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
  */
 async function isMemberSomewhere(tx: EntityManager, accountId: string, identityId: string): Promise<boolean> {
   const rows = await tx.query<unknown[]>(
-    `select from environment_memberships m where m.account_id = $1 and m.identity_id = $2 and ${environmentStands('m')} limit 1`,
+    `select from environment_memberships m where m.account_id = $1 and m.identity_id = $2 and ${environmentExists('m')} limit 1`,
     [accountId, identityId],
   );
   return rows.length > 0;

@@ -14,9 +14,9 @@ import { siteOf } from '../oidc/clients/redirect-uris.js';
 import { type Passwords, passwordRequired } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import { contentsOf, type InviteContents } from './contents.js';
+import { findPending, invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf } from './find.js';
 import { lockOrganizations } from './invited-organizations.js';
 import { joinEnvironment } from './join.js';
-import { findPending, invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf } from './standing.js';
 
 /** What the link of an invite offers. */
 export interface OfferedIdentityInvite extends Omit<InviteContents, 'settings'> {

@@ -16,9 +16,9 @@ import { startLater } from '../outbox.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import { recordInvite } from './events.js';
+import type { Invited } from './find.js';
 import { countPending } from './invited-organizations.js';
 import { identityInviteInput } from './process.js';
-import type { Invited } from './standing.js';
 
 export interface Joining {
   invite: IdentityInvite;

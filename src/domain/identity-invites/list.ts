@@ -2,12 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { InviteStatus } from '../../../entities/administrator-invite.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
+import { environmentExists } from '../existing-environment.js';
 import { atAnyTime } from '../lists/one-plan.js';
 import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { rowCount } from '../lists/row-counts.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
-import { environmentStands } from '../standing-environment.js';
 import { inviteStatusSql, type ListedInvite, shownOfInvite } from './rows.js';
 
 export type IdentityInviteSort = 'created_at' | 'expires_at' | 'email';
@@ -28,8 +28,8 @@ const sorted: Record<IdentityInviteSort, readonly string[]> = {
 type Conditions = (put: Bind) => string[];
 
 /**
- * Written so that no index matches the Account: PostgreSQL would read all invites by it and by the Environment, of which
- * it expects next to none.
+ * Written so that no index matches the Account: PostgreSQL would read all invites by it and by the Environment, of
+ * which it expects next to none.
  */
 const ofEnvironment = 'invite.environment_id = $2 and (invite.account_id = $1) is true';
 
@@ -46,7 +46,7 @@ export function listInvites(
   const ofAccount = into ? '(invite.account_id = $1) is true' : 'invite.account_id = $1';
   const list = invites(page, now, (put) => [
     scope.environmentId === undefined
-      ? `${ofAccount} and $2::uuid is null and ${environmentStands('invite')}`
+      ? `${ofAccount} and $2::uuid is null and ${environmentExists('invite')}`
       : ofEnvironment,
     into === undefined
       ? `invite.intent <> 'organization'`

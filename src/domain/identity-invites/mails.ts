@@ -7,8 +7,8 @@ import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { contentsOf } from './contents.js';
+import { isKeptOut } from './find.js';
 import { identityInviteLink, identityInviteToken } from './link.js';
-import { isKeptOut } from './standing.js';
 
 export interface IdentityInviteMailsDeps {
   sealing: Pick<Sealing, 'derive'>;

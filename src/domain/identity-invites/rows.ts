@@ -3,8 +3,8 @@ import { Environment } from '../../../entities/environment.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { within } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
+import { environmentExists } from '../existing-environment.js';
 import { inviteStatusOf } from '../invites/times.js';
-import { environmentStands } from '../standing-environment.js';
 
 /** The columns of an invite that lists show, besides its current status. */
 export const shownOfInvite = [
@@ -109,7 +109,7 @@ function invitesOf(
   { organizationId, environmentId }: Whose,
 ): SelectQueryBuilder<IdentityInvite> {
   const query = tx.createQueryBuilder(IdentityInvite, 'invite').where(within(scope));
-  if (scope.environmentId === undefined) query.andWhere(environmentStands('invite'));
+  if (scope.environmentId === undefined) query.andWhere(environmentExists('invite'));
   if (organizationId !== undefined)
     return query.andWhere('invite.organizationId = :organizationId', { organizationId });
   if (environmentId === undefined) return query.andWhere(`invite.intent <> 'organization'`);

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { RowCountList } from '../../../entities/row-count.js';
 import { nilUuid } from '../../platform/uuid.js';
-import { environmentStands } from '../standing-environment.js';
+import { environmentExists } from '../existing-environment.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 
 /** Whose lists: all of an Account's, those of one Environment, or (null) those that belong to no Environment. */
@@ -10,7 +10,7 @@ export interface Counted {
   environmentId?: string | null | undefined;
   /** The webhook or the directory, if each has a list of its own. */
   ownerId?: string;
-  /** SQL: whether rows of an Environment are included; `environmentStands` by default. */
+  /** SQL: whether rows of an Environment are included; `environmentExists` by default. */
   stands?(row: string): string;
 }
 
@@ -20,7 +20,7 @@ export interface Counted {
  */
 export function rowCount(
   put: Bind,
-  { accountId, environmentId, ownerId, stands = environmentStands }: Counted,
+  { accountId, environmentId, ownerId, stands = environmentExists }: Counted,
   ...lists: readonly RowCountList[]
 ): string {
   const conditions = [`c.account_id = ${put(accountId)}`, `c.list = any(${put(lists)})`];

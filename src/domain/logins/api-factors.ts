@@ -7,7 +7,7 @@ import type { Enrollment, FactorSummary, NewFactor } from '../mfa/factors.js';
 import type { Acr } from '../sessions/first-factor.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import type { SignedInPerson } from '../sessions/signed-in-person.js';
-import type { ApiOwn, ApiStanding } from './api-own.js';
+import type { ApiOwn, ApiSession } from './api-own.js';
 import type { Logins } from './logins.js';
 
 export interface FactorsSummary {
@@ -36,7 +36,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
   /** Adds a factor that was just proved; the first one also makes the session stronger. */
   async function add(
     subject: OwnProofOf,
-    { amr, acr, hasFactors }: ApiStanding,
+    { amr, acr, hasFactors }: ApiSession,
     { factor, proved }: { factor: NewFactor; proved: readonly string[] },
   ): Promise<Enrollment> {
     const added = await factors.enroll(subject, factor);
@@ -48,7 +48,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     return added;
   }
 
-  function assertAllowed({ allowed }: ApiStanding, kind: NewFactor['type']) {
+  function assertAllowed({ allowed }: ApiSession, kind: NewFactor['type']) {
     if (!allowed.includes(kind)) throw new DomainError('mfa.factor_not_allowed');
   }
 
@@ -64,9 +64,9 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
 
     /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required, identity.in_production */
     async beginTotp(subject: OwnProofOf) {
-      const standing = await own.assertRecent(subject);
-      assertAllowed(standing, 'totp');
-      return totp.beginEnrollment(subject, { identityId: subject.identityId, email: standing.email });
+      const session = await own.assertRecent(subject);
+      assertAllowed(session, 'totp');
+      return totp.beginEnrollment(subject, { identityId: subject.identityId, email: session.email });
     },
 
     /**
@@ -75,17 +75,17 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
      * mfa.too_many_factors, auth.reauthentication_required, identity.in_production
      */
     async confirmTotp(subject: OwnProofOf, { sealed, code }: { sealed: string; code: string }): Promise<Enrollment> {
-      const standing = await own.assertRecent(subject);
-      const factor = totp.confirmEnrollment(subject.identityId, { sealed, code, drift: standing.drift });
-      return add(subject, standing, { factor, proved: ['otp'] });
+      const session = await own.assertRecent(subject);
+      const factor = totp.confirmEnrollment(subject.identityId, { sealed, code, drift: session.drift });
+      return add(subject, session, { factor, proved: ['otp'] });
     },
 
     /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required, identity.in_production */
     async beginWebauthn(subject: OwnProofOf) {
-      const standing = await own.assertRecent(subject);
-      assertAllowed(standing, 'webauthn');
+      const session = await own.assertRecent(subject);
+      assertAllowed(session, 'webauthn');
       const { accountId, identityId, sessionId } = subject;
-      const { email, name, application: relyingParty } = standing;
+      const { email, name, application: relyingParty } = session;
       return ownWebauthn.begin(sessionId, { accountId, identityId, email, name, relyingParty });
     },
 
@@ -94,11 +94,11 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       subject: OwnProofOf,
       answer: { token: string; sent: unknown; label: string | null },
     ): Promise<Enrollment> {
-      const standing = await own.assertRecent(subject);
+      const session = await own.assertRecent(subject);
       const begun = { sessionId: subject.sessionId, ...answer };
       const { factor, amr } = await ownWebauthn.verify(begun);
       return givingBack(
-        () => add(subject, standing, { factor, proved: amr }),
+        () => add(subject, session, { factor, proved: amr }),
         () => ownWebauthn.giveBack(begun),
       );
     },

@@ -9,7 +9,7 @@ import type { SignedInPerson } from '../sessions/signed-in-person.js';
 import type { Logins } from './logins.js';
 
 /** The session of the request, and what its person may do with it. */
-export interface ApiStanding {
+export interface ApiSession {
   amr: string[];
   acr: string;
   hasPassword: boolean;
@@ -37,7 +37,7 @@ export interface ApiStanding {
   isTestOfProduction: boolean;
 }
 
-const standingStatement = {
+const sessionStatement = {
   name: 'standing_of_api_session',
   text: `
 select s.amr, s.acr, s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt",
@@ -59,10 +59,10 @@ where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.r
 /** Checks what a signed-in person has to have proved to change how they sign in. */
 export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins: Pick<Logins, 'ownProof'> }) {
   /** @throws DomainError auth.invalid_credentials if the session has ended since its token was checked */
-  async function standingOf(subject: SignedInPerson): Promise<ApiStanding> {
+  async function sessionOf(subject: SignedInPerson): Promise<ApiSession> {
     const { accountId, environmentId, identityId, sessionId, applicationId } = subject;
     const values = [accountId, environmentId, identityId, sessionId, applicationId];
-    const [found] = await db.statement<ApiStanding>(standingStatement, values);
+    const [found] = await db.statement<ApiSession>(sessionStatement, values);
     if (!found) throw new DomainError('auth.invalid_credentials');
     return found;
   }
@@ -71,25 +71,25 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
    * A factor is valid in the whole Account, so even one that this Environment does not accept protects itself:
    * otherwise a password alone could remove it here, where sign-ins do not require it.
    */
-  const proofOf = (subject: OwnProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiStanding) =>
+  const proofOf = (subject: OwnProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiSession) =>
     logins.ownProof(subject, { ...subject, acr, ssoConnectionId, ownFactorAt }, factorKinds);
 
-  async function isRecent(subject: OwnProofOf, standing: ApiStanding): Promise<boolean> {
-    const { hasFactors, hasStrongFactor, isVerified, amr } = standing;
+  async function isRecent(subject: OwnProofOf, session: ApiSession): Promise<boolean> {
+    const { hasFactors, hasStrongFactor, isVerified, amr } = session;
     // An emailed code does not make aal2, but somebody who has nothing else has to have shown it (docs/decisions/0013).
-    const showsCode = amr.includes('otp') && !isProvidersWord(standing);
+    const showsCode = amr.includes('otp') && !isProvidersWord(session);
     if (hasFactors && !hasStrongFactor && isVerified && !showsCode) return false;
-    return (await proofOf(subject, standing)).isEnough;
+    return (await proofOf(subject, session)).isEnough;
   }
 
   /**
    * For changing what one signs in with, and its name: not from a test Environment if the person is in production.
    * @throws DomainError identity.in_production
    */
-  async function assertOwn(subject: SignedInPerson): Promise<ApiStanding> {
-    const standing = await standingOf(subject);
-    if (standing.isTestOfProduction) throw new DomainError('identity.in_production');
-    return standing;
+  async function assertOwn(subject: SignedInPerson): Promise<ApiSession> {
+    const session = await sessionOf(subject);
+    if (session.isTestOfProduction) throw new DomainError('identity.in_production');
+    return session;
   }
 
   return {
@@ -101,10 +101,10 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
      * alone.
      * @throws DomainError identity.in_production, auth.reauthentication_required
      */
-    async assertRecent(subject: OwnProofOf): Promise<ApiStanding> {
-      const standing = await assertOwn(subject);
-      if (!(await isRecent(subject, standing))) throw new DomainError('auth.reauthentication_required');
-      return standing;
+    async assertRecent(subject: OwnProofOf): Promise<ApiSession> {
+      const session = await assertOwn(subject);
+      if (!(await isRecent(subject, session))) throw new DomainError('auth.reauthentication_required');
+      return session;
     },
 
     /**
@@ -114,11 +114,11 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
      */
     async assertMayEnd(subject: OwnProofOf, sessionId: string): Promise<void> {
       if (sessionId === subject.sessionId) return; // that is signing out
-      const standing = await standingOf(subject);
-      if (!standing.endsByProof) return;
-      const { acr, allowed, ssoConnectionId, ownFactorAt } = standing;
+      const session = await sessionOf(subject);
+      if (!session.endsByProof) return;
+      const { acr, allowed, ssoConnectionId, ownFactorAt } = session;
       const signIn = { ...subject, acr, ssoConnectionId, ownFactorAt };
-      const proven = await logins.ownProof(subject, signIn, allowed, { ...standing, change: 'ending' });
+      const proven = await logins.ownProof(subject, signIn, allowed, { ...session, change: 'ending' });
       if (!proven.isEnough) throw new DomainError('auth.reauthentication_required');
     },
 
@@ -127,10 +127,10 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
      * as well.
      * @throws DomainError auth.reauthentication_required
      */
-    async assertStrong(subject: OwnProofOf): Promise<ApiStanding> {
-      const standing = await standingOf(subject);
-      if (standing.hasStrongFactor && standing.acr !== aal2) throw new DomainError('auth.reauthentication_required');
-      return standing;
+    async assertStrong(subject: OwnProofOf): Promise<ApiSession> {
+      const session = await sessionOf(subject);
+      if (session.hasStrongFactor && session.acr !== aal2) throw new DomainError('auth.reauthentication_required');
+      return session;
     },
   };
 }
@@ -140,5 +140,5 @@ export type ApiOwn = ReturnType<typeof createApiOwn>;
 /** `assertRecent` on a given connection, such as a transaction of the Account that the answer has to hold in. */
 export const createAssertRecentOn =
   ({ now }: { now: Clock }) =>
-  (subject: OwnProofOf, db: Pick<Db, 'statement'>): Promise<ApiStanding> =>
+  (subject: OwnProofOf, db: Pick<Db, 'statement'>): Promise<ApiSession> =>
     createApiOwn({ db, logins: { ownProof: createOwnProof({ db, now }) } }).assertRecent(subject);

@@ -15,7 +15,7 @@ export type GateDecision =
   /** Everything was proved, but the person does not belong to the organization that the sign-in is for. */
   | { step: 'stranger' };
 
-export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'standing'> {
+export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'mfa'> {
   client: MfaQuestion['client'] & { settings: MethodSettings };
   /** The organization that the sign-in is for, if any. */
   organizationId?: string | null;
@@ -47,7 +47,7 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
     async decide(question: GateQuestion): Promise<GateDecision> {
       const { client, first, organizationId = null } = question;
       const { identityId, ssoConnectionId = null } = first;
-      const { policy, standing } = await termsOf(client, { identityId, organizationId, ssoConnectionId });
+      const { policy, mfa } = await termsOf(client, { identityId, organizationId, ssoConnectionId });
       const bar = barOf(policy, first, client.settings);
       if (bar) {
         await refuse(question, bar.code);
@@ -55,7 +55,7 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
         const connections = [...bar.connections, ...(takesMore ? await ofEnvironment(question) : [])];
         return { step: 'barred', ...bar, connections };
       }
-      const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
+      const decision = await mfaGate.decide({ ...question, mfa, requiresMfa: policy.requireMfa });
       if (decision.step === 'refused') await refuse(question, 'mfa.enrollment_required');
       // A membership is only revealed to a person who could sign in.
       if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;

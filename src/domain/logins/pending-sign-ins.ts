@@ -3,10 +3,10 @@ import type { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
+import { environmentExists } from '../existing-environment.js';
 import type { Client } from '../oidc/clients/clients.js';
 import { asProved } from '../sessions/as-proved.js';
 import type { Acr, FirstFactor } from '../sessions/first-factor.js';
-import { environmentStands } from '../standing-environment.js';
 import { emailedCodeLife } from './emailed-codes.js';
 
 /** Long enough to fetch a phone and a mail, to install an authenticator or to write recovery codes down. */
@@ -131,7 +131,7 @@ from pending_sign_ins p
   cross join lateral (select email, email_verified_at, password_changed_at from identities where id = p.identity_id offset 0) i
   cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
 where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active
-  and exists (select from oauth_clients where id = p.oauth_client_id) and ${environmentStands('p')}`,
+  and exists (select from oauth_clients where id = p.oauth_client_id) and ${environmentExists('p')}`,
 };
 
 const findOverStatement = {

@@ -2,7 +2,7 @@ import { byPosition, createBatcher } from '../../platform/database/batching.js';
 import type { Db } from '../../platform/database/db.js';
 import { uuidArray } from '../../platform/database/uuid-array.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { type MfaStanding, noStanding, standingSql } from '../mfa/standing.js';
+import { type MfaState, mfaStateSql, noMfaState } from '../mfa/state.js';
 import { type SignInPolicy, signInPolicySql } from '../organizations/sign-in-policy.js';
 
 /** The person of a sign-in, what it is for and how it came about. */
@@ -17,7 +17,7 @@ export interface SigningIn {
 /** Everything that decides how a sign-in continues after a factor. */
 export interface SignInTerms {
   policy: SignInPolicy;
-  standing: MfaStanding;
+  mfa: MfaState;
 }
 
 export type TermsOf = (
@@ -35,18 +35,18 @@ const asked = {
 const statement = {
   name: 'sign_in_terms_of_identities_in_place',
   text: `
-select asked.position::int as position, row_to_json(policy) as policy, row_to_json(standing) as standing
+select asked.position::int as position, row_to_json(policy) as policy, row_to_json(mfa) as mfa
 from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[])
     with ordinality as asked (account_id, environment_id, identity_id, organization_id, connection_id, position)
   cross join lateral (${signInPolicySql(asked)}) policy
-  left join lateral (${standingSql('asked.account_id', asked.environment, asked.identity)} offset 0) standing on true`,
+  left join lateral (${mfaStateSql('asked.account_id', asked.environment, asked.identity)} offset 0) mfa on true`,
 };
 
 type Scope = Parameters<TermsOf>[0];
 interface Row {
   position: number;
   policy: SignInPolicy;
-  standing: MfaStanding | null;
+  mfa: MfaState | null;
 }
 
 /** What a person's organizations require of a sign-in, and which second factors the person has. */
@@ -63,7 +63,7 @@ export function createSignInTerms({ db }: { db: Pick<Db, 'statement'> }): TermsO
   });
   return async ({ accountId, environmentId }, of) => {
     const [terms] = await together(environmentId, [{ accountId, environmentId, ...of }]);
-    const { policy, standing } = terms as Row; // the policy is an aggregate, so there is always a row
-    return { policy, standing: standing ?? noStanding };
+    const { policy, mfa } = terms as Row; // the policy is an aggregate, so there is always a row
+    return { policy, mfa: mfa ?? noMfaState };
   };
 }

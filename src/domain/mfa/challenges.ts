@@ -14,7 +14,7 @@ import type { RecoveryCodes } from './codes/recovery-codes.js';
 import type { Totp } from './codes/totp.js';
 import type { EmailFactor } from './email-factor.js';
 import { noticeEmail } from './notices.js';
-import { choicesAfter, standingOf } from './standing.js';
+import { choicesAfter, mfaStateOf } from './state.js';
 import type { Trusted, TrustedBrowser, TrustedDevices } from './trusted-devices.js';
 import type { Webauthn } from './webauthn/webauthn.js';
 
@@ -47,11 +47,11 @@ export function createMfaChallenges({
   trustedDevices,
   now,
 }: MfaChallengesDeps) {
-  const standing = (pending: OpenSignIn) => standingOf(db, pending);
+  const state = (pending: OpenSignIn) => mfaStateOf(db, pending);
 
   /** What the person can answer with. */
   async function factorsOf(pending: OpenSignIn): Promise<FactorKind[]> {
-    const { usable, provable } = choicesAfter(pending, await standing(pending));
+    const { usable, provable } = choicesAfter(pending, await state(pending));
     return usable.length > 0 ? usable : provable;
   }
 
@@ -83,7 +83,7 @@ export function createMfaChallenges({
     return db.transaction('system', async (tx): Promise<Settled | null> => {
       const on = dbWithin(tx);
       if (!(await pendingSignIns.lock(pending, on))) return { isOver: true };
-      const { allowed, ...rest } = await standingOf(on, pending);
+      const { allowed, ...rest } = await mfaStateOf(on, pending);
       const { usable, provable } = choicesAfter(pending, { allowed, ...rest });
       const isOffered = (usable.length > 0 ? usable : provable).includes(kind);
       const amr = isOffered ? await amrOf(pending, proof, { found, on }) : null;

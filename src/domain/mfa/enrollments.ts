@@ -7,7 +7,7 @@ import { showsSecondFactor, withSecondFactor } from './assurance.js';
 import type { RecoveryCodeSet } from './codes/recovery-code-hashes.js';
 import type { RecoveryCodes } from './codes/recovery-codes.js';
 import type { Factors, NewFactor } from './factors.js';
-import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
+import { bringsRecoveryCodes, choicesAfter, lockMfaState, mfaStateOf } from './state.js';
 
 export interface Enrolled {
   /** With a first factor, if the Environment accepts recovery codes; shown once. */
@@ -32,12 +32,12 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
      *   meanwhile and has not shown it; mfa.factor_not_allowed; mfa.already_enrolled, mfa.too_many_factors
      */
     async enroll(pending: OpenSignIn, factor: NewFactor, amr: readonly string[], codes?: string[]): Promise<Enrolled> {
-      const isExpected = bringsRecoveryCodes(await standingOf(db, pending));
+      const isExpected = bringsRecoveryCodes(await mfaStateOf(db, pending));
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId: pending.accountId }, async (tx) => {
           const { id, identityId, accountId } = pending;
-          const standing = await lockedStandingOf(tx, pending);
-          const { enrollable, usable, provable } = choicesAfter(pending, standing);
+          const state = await lockMfaState(tx, pending);
+          const { enrollable, usable, provable } = choicesAfter(pending, state);
           const mayAdd = pending.hasProvedFactor || showsSecondFactor(pending) || [...usable, ...provable].length === 0;
           if (!mayAdd) throw new DomainError('mfa.enrollment_expired');
           if (!enrollable.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');

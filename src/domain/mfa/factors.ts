@@ -18,7 +18,7 @@ import type { RecoveryCodes } from './codes/recovery-codes.js';
 import { settleEnrollment, settleLastRemoval } from './grace/rules.js';
 import { noticeEmail } from './notices.js';
 import { lockOwnProof, lockOwnSession } from './own-changes.js';
-import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
+import { bringsRecoveryCodes, lockMfaState, mfaStateOf } from './state.js';
 import { distrustDevices } from './trusted-devices.js';
 import { keysOfIdentities, mayPassOn, withdrawPasskeys } from './webauthn/keys.js';
 
@@ -106,7 +106,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
      */
     async enroll(person: OwnProofOf, factor: NewFactor, codes?: string[]): Promise<Enrollment> {
       const { accountId, identityId } = person;
-      const before = await standingOf(db, person);
+      const before = await mfaStateOf(db, person);
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId }, async (tx) => {
           const { allowed, enrolled, byMail, amr } = await lockOwnProof(tx, person, now());
@@ -159,7 +159,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     /** Whether `remove` would refuse, since it is the last factor and one is required. */
     isLastRequired: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<boolean> =>
       db.transaction({ accountId: scope.accountId }, async (tx) => {
-        const { allowed } = await standingOf(dbWithin(tx), { ...scope, identityId });
+        const { allowed } = await mfaStateOf(dbWithin(tx), { ...scope, identityId });
         const all = await tx.find(MfaFactor, {
           select: { id: true, type: true },
           where: { accountId: scope.accountId, identityId },
@@ -188,7 +188,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         // It may be the key with which this session began, and the others would then say that all is well: `mayPassOn`.
         if (factor.type === 'webauthn' && !factor.signsIn && firstFactorOf(amr) === 'passkey')
           await withdrawPasskeys(tx, keysOfIdentities, identityId);
-        const { allowed, enrolled: left } = await lockedStandingOf(tx, { ...scope, identityId });
+        const { allowed, enrolled: left } = await lockMfaState(tx, { ...scope, identityId });
         if (isLastOf(allowed, factor.type, left ?? []) && (await isRequired(tx, scope, identityId)))
           throw new DomainError('mfa.last_factor');
         if (left === null) {
@@ -213,7 +213,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   ): Promise<Enrollment> {
     const { isFirst, added } = await add(tx, scope, identityId, { factor, amr });
     if (!isFirst) return { factor: added, recoveryCodes: null };
-    const { allowed } = await lockedStandingOf(tx, { ...scope, identityId });
+    const { allowed } = await lockMfaState(tx, { ...scope, identityId });
     if (!bringsRecoveryCodes({ allowed, enrolled: null })) return { factor: added, recoveryCodes: null };
     return { factor: added, recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
   }

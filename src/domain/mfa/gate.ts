@@ -5,7 +5,7 @@ import type { Client } from '../oidc/clients/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
 import { showsSecondFactor } from './assurance.js';
 import type { MfaGraces } from './grace/grace.js';
-import { choicesAfter, type EnrollableKind, type MfaStanding } from './standing.js';
+import { choicesAfter, type EnrollableKind, type MfaState } from './state.js';
 import type { TrustedDevices } from './trusted-devices.js';
 
 export type { EnrollableKind };
@@ -26,7 +26,7 @@ export interface MfaQuestion {
   };
   first: FirstFactor;
   /** The person's second factors. */
-  standing: MfaStanding;
+  mfa: MfaState;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
   /** Whether the client asks for `urn:gatehouse:aal2`. */
@@ -57,7 +57,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
     async decide({
       client,
       first,
-      standing,
+      mfa,
       device,
       prefersAal2 = false,
       hasProvedFactor = false,
@@ -71,12 +71,12 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const { identityId, amr, acr, secondFactorAt, ownFactorAt, ssoConnectionId = null } = first;
       const scope = environmentScopeOf(client);
       const done: MfaDecision = { step: 'done', amr, acr, secondFactorAt };
-      const isForAal2 = prefersAal2 && choicesAfter({ ...first, requiresAal2: true }, standing).usable.length > 0;
+      const isForAal2 = prefersAal2 && choicesAfter({ ...first, requiresAal2: true }, mfa).usable.length > 0;
       const requiresAal2 = asked.requiresAal2 || isForAal2;
       const isShown = showsSecondFactor(first);
       const counts = isOwnerWanted ? isShown : secondFactorAt !== null;
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || counts;
-      const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
+      const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, mfa);
       // A provider cannot vouch for the owner's own factors: the owner shows one of them.
       const canShow = [...usable, ...provable].some((kind) => kind !== 'recovery_code'); // which only replaces a factor
       const owesOwn = isOwnerWanted && isProvidersWord(first) && canShow;
@@ -101,7 +101,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       }
       if (enrollable.length === 0) {
         // Kept from adding a factor by a test Environment's provider, they show, once, the one that they have.
-        const owes = standing.isTestOfProduction && ssoConnectionId !== null && provable.length > 0 && !hasProved;
+        const owes = mfa.isTestOfProduction && ssoConnectionId !== null && provable.length > 0 && !hasProved;
         return owes ? { step: 'challenge', factors: provable } : done;
       }
       const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;

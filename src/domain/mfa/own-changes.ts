@@ -5,9 +5,9 @@ import { assertNotByTestProvider } from '../access/assignments/production-people
 import { DomainError } from '../errors.js';
 import { lockSession } from '../sessions/lock-session.js';
 import { judgeProof, type OwnProofOf, type WantedFor } from '../sessions/own-proof.js';
-import { cameByMail, type MfaStanding, standingOf } from './standing.js';
+import { cameByMail, type MfaState, mfaStateOf } from './state.js';
 
-export interface OwnStanding extends MfaStanding {
+export interface OwnMfaState extends MfaState {
   byMail: boolean;
   /** Of the session (RFC 8176). */
   amr: string[];
@@ -33,20 +33,20 @@ export async function lockOwnSession(tx: EntityManager, person: OwnProofOf) {
  * @returns how the person stands until its end, and how the session began
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
-export async function lockOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
+export async function lockOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnMfaState> {
   const session = await lockOwnSession(tx, person);
   const { amr, acr, ssoConnectionId, ownFactorAt } = session;
-  const standing = {
-    ...(await standingOf(dbWithin(tx), person)),
+  const state = {
+    ...(await mfaStateOf(dbWithin(tx), person)),
     byMail: cameByMail({ ...session, method: 'session' }),
     amr,
   };
-  if (standing.enrolled === null) return standing;
+  if (state.enrolled === null) return state;
   // The Environment's settings only say what a sign-in has to ask for; that is not the question here.
   const wanted: WantedFor = { change: 'factors', mfaPolicy: 'required', amr, secondFactorAt: null };
   const { authenticatedAt, authTime } = person;
-  const kinds = standing.enrolled.filter((kind) => kind !== 'email_otp' || standing.isVerified);
+  const kinds = state.enrolled.filter((kind) => kind !== 'email_otp' || state.isVerified);
   const shown = { kinds, acr, authenticatedAt, authTime, ssoConnectionId, ownFactorAt };
   if (!judgeProof(shown, factorKinds, wanted, at).isEnough) throw new DomainError('auth.reauthentication_required');
-  return standing;
+  return state;
 }

@@ -77,7 +77,7 @@ export async function insertIdentityLink(
  * way, the Environment no longer accepts passwords or sign-ups, or it has deactivated the person who would confirm the
  * address.
  */
-export type LinkStanding = 'open' | 'used' | 'expired';
+export type LinkStatus = 'open' | 'used' | 'expired';
 
 /** A link with its person, client and Environment, as they are now. */
 export interface FoundLink {
@@ -110,7 +110,7 @@ export interface FoundLink {
   /** Null if the Identity is not a member of the Environment. */
   isActive: boolean | null;
   membershipId: string | null;
-  standing: LinkStanding;
+  status: LinkStatus;
 }
 
 // Links become void by conditions alone, so that no race can leave one valid. Ids are UUIDv7, which order links of one
@@ -134,7 +134,7 @@ select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applic
       select from environment_settings s where s.environment_id = l.environment_id and s.password_login_enabled)) then 'used'
     when l.expires_at <= $2 or l.attempts >= ${mostLinkTries} then 'expired'
     else 'open'
-  end as standing
+  end as status
 from identity_links l
   join identities i on i.id = l.identity_id
   join environments e on e.id = l.environment_id and e.account_id = l.account_id
@@ -166,7 +166,7 @@ export async function readIdentityLink(tx: EntityManager, id: string, now: Date)
  * Account's other Environments.
  */
 export const letsChoosePassword = (link: FoundLink | null): link is FoundLink =>
-  link?.standing === 'open' && link.isActive === true;
+  link?.status === 'open' && link.isActive === true;
 
 /**
  * Invalidates a person's unused links, in one Environment or in all. They are marked as used before their creation, so
@@ -186,14 +186,14 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
  * present address.
  */
 export function wayBack(
-  { parameters, email, standing }: Pick<FoundLink, 'parameters' | 'email' | 'standing'>,
+  { parameters, email, status }: Pick<FoundLink, 'parameters' | 'email' | 'status'>,
   begins: Begins,
 ): string | null {
   if (Object.keys(parameters).length === 0) return null;
-  const begun = begins(standing === 'open' ? email : null);
+  const begun = begins(status === 'open' ? email : null);
   if (begun) return begun;
   const query = new URLSearchParams(parameters);
-  if (standing === 'open') query.set('login_hint', email);
+  if (status === 'open') query.set('login_hint', email);
   return `/oauth/authorize?${query}`;
 }
 
@@ -202,4 +202,4 @@ export type Begins = (loginHint: string | null) => string | null;
 
 /** Returns the same for a person who has just used the link, even if their form came twice: it proves who they are. */
 export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
-  wayBack({ ...link, standing: 'open' }, begins);
+  wayBack({ ...link, status: 'open' }, begins);

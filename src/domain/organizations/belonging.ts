@@ -52,7 +52,7 @@ export interface GivenForSignIn {
  * SQL, to be joined: `ends_at`, as by `endedByPolicy`, and whether the person still `belongs` to the organization of
  * the sign-in. Together, because PostgreSQL prepares every table of a query, which costs more than reading it.
  */
-export const standingInOrganizations = (given: GivenForSignIn): string => `lateral (
+export const belongingOfSignIn = (given: GivenForSignIn): string => `lateral (
   select ${endedAfter(given.end, given.authenticatedAt, shortest)} as ends_at,
     ${given.organization} is null or coalesce(bool_or(om.organization_id = ${given.organization}), false) as belongs
   from ${organizationsOf(given.environment, given.identity)}

@@ -10,13 +10,13 @@ import type { Page } from '../lists/paging.js';
 import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type Extension, extendInvite } from './extend.js';
-import type { Kind, ProcessRow, ProcessStanding, Verb, WaitsFor } from './kind.js';
+import type { Kind, ProcessRow, ProcessSummary, Verb, WaitsFor } from './kind.js';
 import { createKinds, type Kinds, type KindsDeps } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
 import { isWhole, readWholePage } from './whole.js';
 
 /** The state of a process, and what can be done with it. */
-export interface StandingProcess {
+export interface ProcessStatus {
   id: string;
   state: string;
   nextWakeUp: Date | null;
@@ -24,7 +24,7 @@ export interface StandingProcess {
 }
 
 /** A process as it is shown, with everything that its row says. */
-export interface ShownProcess extends ProcessRow, Pick<StandingProcess, 'nextWakeUp' | 'verbs'> {
+export interface ShownProcess extends ProcessRow, Pick<ProcessStatus, 'nextWakeUp' | 'verbs'> {
   workflowId: string;
   waitsFor: WaitsFor | null;
 }
@@ -61,7 +61,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 
   const verbsOf = verbsByState(kinds);
 
-  const standing = (row: ProcessStanding): StandingProcess => {
+  const statusOf = (row: ProcessSummary): ProcessStatus => {
     const kind: Kind = kinds[row.kind];
     return {
       id: row.id,
@@ -72,7 +72,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   };
   const shown = (row: ProcessRow): ShownProcess => {
     const kind: Kind = kinds[row.kind];
-    const { nextWakeUp, ...left } = standing(row);
+    const { nextWakeUp, ...left } = statusOf(row);
     const verbs = row.endedReason !== null && kind.overFor?.includes(row.endedReason) ? [] : left.verbs;
     const waitsFor = kind.open[row.state] ?? null;
     // Not a single literal: V8 takes a microsecond for each member behind a leading spread.
@@ -180,7 +180,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
      * The state of a process for its resource, which was read already; the same as the process itself shows. Lists ask
      * it for each row.
      */
-    of: standing,
+    of: statusOf,
   };
 
   async function endWorkflow(workflowId: string): Promise<WorkflowEnd> {
@@ -194,7 +194,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 }
 
 /** What can be done in which state, by kind; computed once for each. */
-function verbsByState(kinds: Kinds): (standing: Pick<ProcessStanding, 'kind' | 'state'>) => readonly Verb[] {
+function verbsByState(kinds: Kinds): (process: Pick<ProcessSummary, 'kind' | 'state'>) => readonly Verb[] {
   const known = new Map<string, readonly Verb[]>();
   return ({ kind, state }) => {
     const key = `${kind} ${state}`;

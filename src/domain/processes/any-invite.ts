@@ -2,12 +2,12 @@ import type { AdministratorInvite } from '../../../entities/administrator-invite
 import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
 import { notAcceptedInTime, reminderOf } from '../invites/times.js';
-import type { Kind, KindName, ProcessRow, ProcessStanding } from './kind.js';
+import type { Kind, KindName, ProcessRow, ProcessSummary } from './kind.js';
 
 type Invite = Pick<AdministratorInvite, 'id' | 'createdAt' | 'expiresAt'> & { status: string };
 
-/** The standing of an invite that was read already, with its status as of now. */
-export const standingOfInvite = (kind: KindName, { id, status, createdAt, expiresAt }: Invite): ProcessStanding => ({
+/** What the processes show of an invite that was read already, with its status as of now. */
+export const processOfInvite = (kind: KindName, { id, status, createdAt, expiresAt }: Invite): ProcessSummary => ({
   id,
   kind,
   state: status,

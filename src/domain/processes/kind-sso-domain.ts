@@ -4,10 +4,10 @@ import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, ssoDomainInput } from '../sso-domains/process.js';
 import { assertRoom, takeTurns } from '../sso-domains/room.js';
 import { type DomainSchedule, timesFrom } from '../sso-domains/schedule.js';
-import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
+import type { Kind, ProcessRow, ProcessSummary } from './kind.js';
 
-/** The standing of a claim that was read already. */
-export const standingOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }: SsoDomain): ProcessStanding => ({
+/** What the processes show of a claim that was read already. */
+export const processOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }: SsoDomain): ProcessSummary => ({
   id,
   kind: 'sso_domain',
   state: status,

@@ -6,7 +6,7 @@ import { assertReceivesLogouts } from '../logout-tokens/receiving.js';
 import { attemptNow, cancelPending } from '../webhooks/delivery-status.js';
 import { activeWebhook } from '../webhooks/find.js';
 import { stopOf } from '../webhooks/stops.js';
-import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
+import type { Kind, ProcessRow, ProcessSummary } from './kind.js';
 
 const isLogout = ({ subjectType }: ProcessRow) => subjectType === 'oauth_client';
 const deliveryIn = (row: ProcessRow) => ({
@@ -24,13 +24,13 @@ const deliveryIn = (row: ProcessRow) => ({
 const lockedWebhookOf =
   'select from webhooks where id = (select webhook_id from webhook_deliveries where id = $1) for update';
 
-/** The standing of a delivery that was read already. */
-export const standingOfDelivery = ({
+/** What the processes show of a delivery that was read already. */
+export const processOfDelivery = ({
   id,
   status,
   createdAt,
   nextAttemptAt,
-}: Pick<WebhookDelivery, 'id' | 'status' | 'createdAt' | 'nextAttemptAt'>): ProcessStanding => ({
+}: Pick<WebhookDelivery, 'id' | 'status' | 'createdAt' | 'nextAttemptAt'>): ProcessSummary => ({
   id,
   kind: 'webhook_delivery',
   state: status,

@@ -47,8 +47,8 @@ export interface ProcessRow {
   nextAt: Date | null;
 }
 
-/** The columns with the state of a process. */
-export type ProcessStanding = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
+/** The columns of a process that say its state and times. */
+export type ProcessSummary = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
 
 /** What a kind does with a row, in the caller's transaction and under a lock on the row. */
 export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<unknown>;
@@ -79,7 +79,7 @@ export interface Kind {
   overFor?: readonly string[];
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null if only Temporal knows. Only asked for open ones. */
-  wakesUpAt(standing: ProcessStanding, now: Date): Date | null;
+  wakesUpAt(process: ProcessSummary, now: Date): Date | null;
   /** Takes the locks that others take before the row, so that nobody waits in a circle. */
   lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
   /**

@@ -1,7 +1,7 @@
 import { type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
-import { environmentStands } from '../standing-environment.js';
+import { environmentExists } from '../existing-environment.js';
 import { type Directory, directoryOf } from './directory.js';
 import { isScimToken } from './tokens.js';
 
@@ -13,7 +13,7 @@ export interface AuthenticatedDirectory extends Directory {
 const findStatement = {
   name: 'find_scim_token',
   text: `select id, name, account_id, application_id, environment_id, organization_id, last_used_at
-from scim_tokens t where token_hash = $1 and (expires_at is null or expires_at > $2) and ${environmentStands('t')}`,
+from scim_tokens t where token_hash = $1 and (expires_at is null or expires_at > $2) and ${environmentExists('t')}`,
 };
 const touchStatement = { name: 'touch_scim_token', text: 'update scim_tokens set last_used_at = $2 where id = $1' };
 

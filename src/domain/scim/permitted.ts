@@ -3,9 +3,9 @@ import type { EntityManager } from 'typeorm';
 import type { Directory } from './directory.js';
 import { ScimRefused } from './refusal.js';
 import { assertMayMove } from './users/addresses.js';
+import { assertMayRename } from './users/authority.js';
 import type { WantedUser } from './users/resource.js';
 import type { UserRow } from './users/rows.js';
-import { assertMayRename } from './users/standing.js';
 
 /**
  * The part of a wanted change that the directory may write.

@@ -7,10 +7,10 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
+import { environmentExists, lockEnvironment } from '../existing-environment.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import { lockOrganization } from '../organizations/members.js';
-import { environmentStands, lockEnvironment } from '../standing-environment.js';
 
 export interface NewScimToken {
   name: string;
@@ -33,7 +33,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
         const query = tx
           .createQueryBuilder(ScimToken, 'token')
           .where(within(scope))
-          .andWhere(environmentStands('token'));
+          .andWhere(environmentExists('token'));
         if (environmentId) query.andWhere('token.environmentId = :environmentId', { environmentId });
         if (page.q) query.andWhere('token.name ilike :pattern', { pattern: containing(page.q) });
         const total = page.q ? undefined : await readRowCount(tx, { ...scope, environmentId }, 'scim_tokens');
@@ -44,7 +44,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
     get: (scope: AccountScope, id: string): Promise<ScimToken> =>
       db.transaction(scope, async (tx) => {
         const query = tx.createQueryBuilder(ScimToken, 'token').where({ ...within(scope), id });
-        const token = await query.andWhere(environmentStands('token')).getOne();
+        const token = await query.andWhere(environmentExists('token')).getOne();
         if (!token) throw new DomainError('scim_token.not_found');
         return token;
       }),

@@ -4,7 +4,7 @@ import { endedByPolicy } from '../organizations/belonging.js';
 import { asProved } from './as-proved.js';
 import { codeInsert } from './code-insert.js';
 import { withFormer } from './former-providers.js';
-import { standingAtProvider } from './provider-standing.js';
+import { openAtProvider } from './provider-session-end.js';
 
 /** The result of a sign-in; no row if no session begins. */
 export interface SignInRow {
@@ -33,7 +33,7 @@ const ownSession = (
 
 /** SQL: whether the session at the identity provider still exists, or a session here that began by it. */
 const providerLook = ({ cookie }: ComesWith) => `provider as materialized (
-  ${standingAtProvider('$18::uuid and exists (select from person)')}
+  ${openAtProvider('$18::uuid and exists (select from person)')}
 ),
 trusted as materialized (
   select from person where exists (select from provider)${cookie ? ` or ${ownSession('own.sso_session_id = $18')}` : ''}
@@ -101,8 +101,8 @@ const ofMoved = `greatest(case when not $20 then expires_at end, (select max(exp
  * A new password, or another address, locks the Identity and ends the sessions of the old one: either it finds this
  * session, or it is found here and no session begins. A session that continues needs no such check: had it ended, it
  * would not be found. The same holds for the session at an identity provider by which a person comes. If an earlier
- * session is to become stronger ($20), none begins in its place: it may have been ended while its person looked for their
- * phone. If no session begins or continues, nothing of the browser is changed.
+ * session is to become stronger ($20), none begins in its place: it may have been ended while its person looked for
+ * their phone. If no session begins or continues, nothing of the browser is changed.
  */
 const signInText = (comesWith: ComesWith) => {
   const ifProvider = (sql: string) => (comesWith.provider ? sql : '');

@@ -55,7 +55,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
     if (!link || (environmentId !== undefined && link.environmentId !== environmentId)) {
       return { outcome: 'void', link: null };
     }
-    if (link.standing !== 'open') return { outcome: 'void', link };
+    if (link.status !== 'open') return { outcome: 'void', link };
     return { outcome: 'open', link, asksPassword: asksPassword(link, browser) };
   }
 
@@ -77,7 +77,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
       return db.transaction({ accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
         const found = await findIdentityLink(tx, 'verify_email', presented.token, now()); // under the lock: it works once
-        if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
+        if (found?.status !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
           return { outcome: 'void', link: found };
         await settle(tx, found, now());
         return { outcome: 'confirmed', link: found };

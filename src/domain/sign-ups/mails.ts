@@ -25,7 +25,7 @@ export interface SignUpMailsDeps {
 export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
   const read = async (tx: EntityManager, id: string) => {
     const link = await readIdentityLink(tx, id, now());
-    return link?.standing === 'open' ? link : null;
+    return link?.status === 'open' ? link : null;
   };
   const about = async (tx: EntityManager, link: FoundLink, locale: 'en' | 'de') => ({
     first_name: greetingOfOwner(link),

@@ -110,7 +110,7 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
 
     async withLink(token) {
       const link = await db.transaction('system', (tx) => findIdentityLink(tx, 'verify_email', token, now()));
-      if (!link || link.standing === 'used') return false;
+      if (!link || link.status === 'used') return false;
       const { identityId, locale, parameters, oauthClientId: id } = link;
       return send({ ...link, id }, { identityId, locale, parameters, ...keptOf(link) });
     },

@@ -16,10 +16,10 @@ import type { CachesCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
+import { lockAccount } from '../existing-account.js';
 import { assertWithinQuota } from '../limits/quota.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import { lockOrganization } from '../organizations/members.js';
-import { lockAccount } from '../standing-account.js';
 import { assertDefaultRole } from './default-role.js';
 import { recordConnectionEvent } from './events.js';
 import {

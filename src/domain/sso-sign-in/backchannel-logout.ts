@@ -3,7 +3,7 @@ import { after, type Clock, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, inTransaction } from '../../platform/database/db.js';
 import { spend } from '../one-time/spent-tokens.js';
-import { endedAtProvider } from '../sessions/provider-standing.js';
+import { endedAtProvider } from '../sessions/provider-session-end.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { endProviderSessions } from './provider-logout.js';
 import { acceptOnce } from './replay.js';
@@ -26,7 +26,8 @@ const remembered = hours(1);
 export function createBackchannelLogout({ db, protocol, requests, now }: BackchannelLogoutDeps) {
   /**
    * Ends what began in the provider's session that is over. The token is used up in the same transaction, so that the
-   * provider can send it again if that fails. If it failed only to hear so, the token has the same answer and no effect.
+   * provider can send it again if that fails. If it failed only to hear so, the token has the same answer and no
+   * effect.
    * @returns false if there is no such connection
    * @throws SsoRefused
    */

@@ -76,7 +76,7 @@ async function endOf(
   { id: linkId, identityId, userId }: SsoLink,
   ending: Ending,
 ) {
-  // Before the sessions here: a sign-in that starts one locks these until it can be found (`standingAtProvider`).
+  // Before the sessions here: a sign-in that starts one locks these until it can be found (`openAtProvider`).
   const open = { linkId, endedAt: IsNull(), ...(ending.ids && { id: In(ending.ids) }) };
   await tx.update(SsoSession, open, { endedAt: ending.at });
   if (identityId) await endOfIdentity(tx, connection, { identityId, ...ending });

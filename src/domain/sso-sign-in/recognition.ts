@@ -74,10 +74,10 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const { id: connectionId, accountId } = connection;
   const email = assertedAddress(assertion.email);
   const [linked] = await tx.query<KnownPerson[]>(linkedText, [accountId, connectionId, assertion.subject]);
-  const standing = linked && (await standingOf(tx, connection, linked, assertion.subject));
-  if (linked && standing?.isLinked) {
-    if (!(await isLinkValid(tx, connection, linked, standing))) return { refusal: 'domain_not_verified' };
-    return recognized(connection, { by: 'subject', identity: linked, email }, standing);
+  const membership = linked && (await membershipOf(tx, connection, linked, assertion.subject));
+  if (linked && membership?.isLinked) {
+    if (!(await isLinkValid(tx, connection, linked, membership))) return { refusal: 'domain_not_verified' };
+    return recognized(connection, { by: 'subject', identity: linked, email }, membership);
   }
 
   if (email === null) return { refusal: 'email_missing' };
@@ -85,11 +85,11 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   if (!(await maySpeakFor(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
-  if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
+  if (!known) return recognized(connection, { by: 'new', identity: null, email }, noMembership);
   // If nobody had confirmed the address, its former user loses what they had at its owner's first sign-in.
   if (known.emailVerifiedAt && (await hasOtherSubject(tx, connection, known, assertion.subject)))
     return { refusal: 'subject_mismatch' };
-  return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
+  return recognized(connection, { by: 'address', identity: known, email }, await membershipOf(tx, connection, known));
 }
 
 const personOf = (id: string, and = '') =>
@@ -102,8 +102,8 @@ const linkedText = personOf(
 // address.
 const addressedText = personOf('select gatehouse_identity_id($1, $2::citext)', ' and i.email = $2::citext');
 
-/** A person's standing in the place to which a connection leads. */
-interface Standing {
+/** A person's membership of the Environment and organization to which a connection leads. */
+interface MembershipState {
   /** Null: no member of the Environment. */
   isActive: boolean | null;
   /** Whether they are a member of the connection's organization. */
@@ -115,9 +115,9 @@ interface Standing {
    */
   isLinked: boolean;
 }
-const nowhere: Standing = { isActive: null, isMember: false, isErased: false, isLinked: false };
+const noMembership: MembershipState = { isActive: null, isMember: false, isErased: false, isLinked: false };
 
-const standingText = `
+const membershipText = `
 select m.is_active as "isActive",
   exists (select from organization_members o
     where o.organization_id = $4 and o.identity_id = $3 and o.environment_id = $2 and o.account_id = $1) as "isMember",
@@ -126,15 +126,15 @@ select m.is_active as "isActive",
 from (select) one left join environment_memberships m on m.identity_id = $3 and m.environment_id = $2 and m.account_id = $1`;
 
 /** Read after the person's row is locked, so that it shows the changes of those who had it locked before. */
-async function standingOf(
+async function membershipOf(
   tx: EntityManager,
   { id: connectionId, accountId, environmentId, organizationId }: OfEndUsers,
   { id }: KnownPerson,
   subject: string | null = null,
-): Promise<Standing> {
+): Promise<MembershipState> {
   const values = [accountId, environmentId, id, organizationId, connectionId, subject];
-  const [standing] = await tx.query<Standing[]>(standingText, values);
-  return standing ?? nowhere;
+  const [membership] = await tx.query<MembershipState[]>(membershipText, values);
+  return membership ?? noMembership;
 }
 
 /**
@@ -145,7 +145,7 @@ const isLinkValid = async (
   tx: EntityManager,
   connection: OfEndUsers,
   { email }: KnownPerson,
-  { isMember }: Standing,
+  { isMember }: MembershipState,
 ): Promise<boolean> => connection.organizationId === null || isMember || maySpeakFor(tx, connection, email);
 
 type Found = Omit<Extract<Recognized, { refusal: null }>, 'refusal' | 'joins'>;
@@ -153,7 +153,7 @@ type Found = Omit<Extract<Recognized, { refusal: null }>, 'refusal' | 'joins'>;
 function recognized(
   { organizationId, jitProvisioningEnabled }: OfEndUsers,
   found: Found,
-  { isActive, isMember, isErased }: Standing,
+  { isActive, isMember, isErased }: MembershipState,
 ): Recognized {
   if (isActive === false) return { refusal: 'identity_inactive' };
   const joins = { environment: isActive === null, organization: organizationId !== null && !isMember };

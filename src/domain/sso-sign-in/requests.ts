@@ -6,7 +6,7 @@ import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, inTransaction, type RunsStatement } from '../../platform/database/db.js';
 import { tenantOf } from '../../platform/scope.js';
-import { isEndedAtProvider } from '../sessions/provider-standing.js';
+import { isEndedAtProvider } from '../sessions/provider-session-end.js';
 import { connectionToBeginAt } from '../sso-connections/find.js';
 import type { NamedProvider } from '../sso-connections/provider.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
@@ -118,7 +118,7 @@ update sso_requests r set completed_at = $2, sealed_answer = null
 from (select id, sealed_answer, ${broughtIt('$3::bytea')} as "hasBrought" from sso_requests where id = $1 for update) before
 where r.id = before.id and r.completed_at is null and r.expires_at > $2 and before.sealed_answer is not null and before."hasBrought"
 returning before.sealed_answer as "sealedAnswer"`;
-const standingText = `select completed_at as "completedAt" from sso_requests where id = $1 and ${broughtIt('$2::bytea')}`;
+const completionText = `select completed_at as "completedAt" from sso_requests where id = $1 and ${broughtIt('$2::bytea')}`;
 
 const answeredText = `
 select id, sealed_answer as "sealedAnswer" from sso_requests
@@ -270,9 +270,9 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       return db.transaction({ accountId: request.accountId }, async (tx) => {
         const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
         if (!row) {
-          const [standing] = await tx.query<{ completedAt: Date | null }[]>(standingText, [id, delivererHash]);
-          if (!standing) return { state: 'unknown' };
-          return { state: standing.completedAt ? 'over' : 'unanswered', purpose, parameters };
+          const [found] = await tx.query<{ completedAt: Date | null }[]>(completionText, [id, delivererHash]);
+          if (!found) return { state: 'unknown' };
+          return { state: found.completedAt ? 'over' : 'unanswered', purpose, parameters };
         }
         const outcome = readOutcome(sealing.open(row.sealedAnswer, answerContext(id)));
         return { state: 'completed', result: await work(tx, { ...request, outcome }) };

@@ -12,7 +12,7 @@ import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
 import type { RefreshTokens } from '../oidc/tokens/refresh-tokens.js';
 import type { Acr } from '../sessions/first-factor.js';
-import { standingAtProvider } from '../sessions/provider-standing.js';
+import { openAtProvider } from '../sessions/provider-session-end.js';
 import type { AccessToken, AdminSubject, AdminTokens } from './admin-tokens.js';
 import { needsOwnProvider } from './own-provider.js';
 import { reaches } from './reachable.js';
@@ -83,8 +83,8 @@ export interface UserSessionsDeps {
 
 const isClosed = needsOwnProvider('m', 'a', 's.sso_connection_id');
 
-// The next token does not name an Account or Application that the user has lost since, or that is closed to the session;
-// the session itself continues.
+// The next token does not name an Account or Application that the user has lost since, or that is closed to the
+// session; the session itself continues.
 const useStatement = {
   name: 'use_user_session_with_sso',
   text: `update user_sessions s set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
@@ -225,7 +225,7 @@ async function assertTrusted(
   const [held, values] =
     ssoSessionId === null || 'sessionId' in proof
       ? [heldConnection, [ssoConnectionId, ssoSessionId]]
-      : [standingAtProvider('$1'), [ssoSessionId]];
+      : [openAtProvider('$1'), [ssoSessionId]];
   const [found] = await tx.query<{ not_on_or_after: Date | null }[]>(held, values);
   if (!found) throw new DomainError('auth.invalid_credentials');
   return found.not_on_or_after;

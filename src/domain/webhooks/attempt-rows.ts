@@ -3,7 +3,7 @@ import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import { logoutEventType, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/database/db.js';
-import { environmentStands } from '../standing-environment.js';
+import { environmentExists } from '../existing-environment.js';
 import { stopOf } from './stops.js';
 
 /** What an attempt needs to know of the delivery and its receiver; `number` is null if no attempt was begun. */
@@ -17,7 +17,9 @@ export interface BegunAttempt {
   stopped: WebhookStopReason | null;
   /** Whether the client's logout token is delivered, and not an event. */
   isLogout: boolean;
-  /** Null, as the columns after it, if the subscription was deleted, or the client receives no logout tokens any more. */
+  /**
+   * Null, as the columns after it, if the subscription was deleted, or the client receives no logout tokens any more.
+   */
   isActive: boolean | null;
   url: string;
   /** Of a client; the secrets are those of a subscription. */
@@ -32,7 +34,7 @@ export interface BegunAttempt {
 const receivingClient = (columns: string) => `
   select ${columns} from oauth_clients c
   where c.id = d.webhook_id and d.event_type = '${logoutEventType}' and c.account_id = d.account_id and c.environment_id = d.environment_id
-    and c.backchannel_logout_uri is not null and ${environmentStands('c')}`;
+    and c.backchannel_logout_uri is not null and ${environmentExists('c')}`;
 
 // One statement inserts the attempt before the receiver is called, so that it is visible even if its worker dies. If it
 // is repeated after the attempt was settled, the next attempt is in the future and nothing begins.

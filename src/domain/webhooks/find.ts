@@ -2,8 +2,8 @@ import { type EntityManager, type FindOperator, IsNull } from 'typeorm';
 import { Webhook } from '../../../entities/webhook.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import { lockAccount } from '../standing-account.js';
-import { lockEnvironment } from '../standing-environment.js';
+import { lockAccount } from '../existing-account.js';
+import { lockEnvironment } from '../existing-environment.js';
 
 /** The owner of subscriptions: an Environment, or the Account itself if the scope has none. */
 export interface WebhookScope extends AccountScope {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ListedInvite } from '../../domain/identity-invites/rows.js';
 import { notAcceptedInTime } from '../../domain/invites/times.js';
-import { standingOfInvite } from '../../domain/processes/any-invite.js';
+import { processOfInvite } from '../../domain/processes/any-invite.js';
 import { listQuery } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
 import { Id, idOrNone, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
@@ -50,7 +50,7 @@ export const presentInvite = ({ accountProcesses }: Presenting, invite: ListedIn
   invited_by_type: invite.invitedByType,
   identity_id: invite.identityId,
   created_at: invite.createdAt,
-  process: presentProcess(accountProcesses.of(standingOfInvite('identity_invite', invite))),
+  process: presentProcess(accountProcesses.of(processOfInvite('identity_invite', invite))),
 });
 
 export const IdentityInviteView = Resource('IdentityInvite', {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { StandingProcess } from '../../domain/processes/account-processes.js';
+import type { ProcessStatus } from '../../domain/processes/account-processes.js';
 import { verbs } from '../../domain/processes/kind.js';
 import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
@@ -24,7 +24,7 @@ export const ProcessOfResource = Resource(
   },
 );
 
-export const presentProcess = ({ id, state, nextWakeUp, verbs }: StandingProcess) => ({
+export const presentProcess = ({ id, state, nextWakeUp, verbs }: ProcessStatus) => ({
   id,
   state,
   next_wake_up: nextWakeUp,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../entities/sso-domain.js';
-import { standingOfDomain } from '../../domain/processes/kind-sso-domain.js';
+import { processOfDomain } from '../../domain/processes/kind-sso-domain.js';
 import { recordOf } from '../../domain/sso-domains/challenge.js';
 import { listQuery } from '../surfaces/lists.js';
 import { Body, Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
@@ -42,7 +42,7 @@ export const presentSsoDomain =
       next_check_at: claim.nextCheckAt,
       failure_reason: claim.failureReason,
       created_at: claim.createdAt,
-      process: presentProcess(accountProcesses.of(standingOfDomain(claim))),
+      process: presentProcess(accountProcesses.of(processOfDomain(claim))),
     };
   };
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Webhook } from '../../../entities/webhook.js';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
-import { standingOfDelivery } from '../../domain/processes/kind-webhook.js';
+import { processOfDelivery } from '../../domain/processes/kind-webhook.js';
 import type { WholeDelivery } from '../../domain/webhooks/delivery-log.js';
 import type { ShownAttempt, ShownDelivery } from '../../domain/webhooks/delivery-rows.js';
 import { Growing, Id, Nullable, OneOf, Resource, Timestamp, Url } from '../surfaces/schemas.js';
@@ -128,7 +128,7 @@ export const presentDelivery =
     attempts: delivery.attempts.map(presentAttempt),
     created_at: delivery.createdAt,
     settled_at: delivery.settledAt,
-    process: presentProcess(accountProcesses.of(standingOfDelivery(delivery))),
+    process: presentProcess(accountProcesses.of(processOfDelivery(delivery))),
   });
 
 const presentAttempt = (attempt: ShownAttempt) => ({

@@ -1,4 +1,4 @@
-import type { EnrollableKind } from '../../domain/mfa/standing.js';
+import type { EnrollableKind } from '../../domain/mfa/state.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { PageClient } from './page-client.js';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { ShownInvite } from '../../domain/administrator-invites/administrator-invites.js';
 import { notAcceptedInTime } from '../../domain/invites/times.js';
-import { standingOfInvite } from '../../domain/processes/any-invite.js';
+import { processOfInvite } from '../../domain/processes/any-invite.js';
 import type { Services } from '../../services.js';
 import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
@@ -66,7 +66,7 @@ const presenter =
     invited_by: invite.invitedBy,
     member_id: invite.membershipId,
     created_at: invite.createdAt,
-    process: presentProcess(accountProcesses.of(standingOfInvite('invite', invite))),
+    process: presentProcess(accountProcesses.of(processOfInvite('invite', invite))),
   });
 
 /** Returns why an invite ended; for an expired one also before a worker has stored that. */

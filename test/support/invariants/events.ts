@@ -1,4 +1,4 @@
-import { type Invariant, standing } from './statements.js';
+import { existingEnvironments, type Invariant } from './statements.js';
 
 /**
  * Kinds whose rows are created and deleted with an event: table, event prefix, which rows, event of the end, of the
@@ -34,7 +34,7 @@ const balanced = ([
   from (select t.id::text as id from ${table} t where ${where.replaceAll(/^(\w)/g, 't.$1').replace('t.true', 'true')}) r
     full join (select v.resource_id as id, count(*) filter (where action = '${resource}.${begin}') as begun, count(*) filter (where action = '${resource}.${end}') as ended
       from events v where action in ('${resource}.${begin}', '${resource}.${end}') and outcome = 'success'
-        and (${table === 'environments'} or environment_id is null or exists (select from ${standing} s where s.id = v.environment_id))
+        and (${table === 'environments'} or environment_id is null or exists (select from ${existingEnvironments} s where s.id = v.environment_id))
         and exists (select from accounts a where a.id = v.account_id and a.closed_at is null) group by 1) e using (id)
   where coalesce(e.begun, 0) - coalesce(e.ended, 0) <> case when r.id is null then 0 else 1 end
     and not exists (select from ${table} gone where gone.id::text = coalesce(r.id, e.id) ${
@@ -50,11 +50,11 @@ export const eventInvariants: readonly Invariant[] = [
     name: 'events of identities',
     text: `select coalesce(m.identity_id, v.identity_id) || ' in ' || coalesce(m.environment_id, v.environment_id) || ': ' || coalesce(v.begun, 0) || ' created, '
       || coalesce(v.ended, 0) || ' deleted, member ' || (m.id is not null) as what
-    from (select m.* from environment_memberships m join ${standing} s on s.id = m.environment_id) m
+    from (select m.* from environment_memberships m join ${existingEnvironments} s on s.id = m.environment_id) m
       full join (select environment_id, resource_id::uuid as identity_id, count(*) filter (where action = 'identity.created') as begun,
           count(*) filter (where action = 'identity.deleted') as ended
         from events v where action in ('identity.created', 'identity.deleted') and environment_id is not null
-          and exists (select from ${standing} s where s.id = v.environment_id) group by 1, 2) v using (environment_id, identity_id)
+          and exists (select from ${existingEnvironments} s where s.id = v.environment_id) group by 1, 2) v using (environment_id, identity_id)
     where coalesce(v.begun, 0) - coalesce(v.ended, 0) <> case when m.id is null then 0 else 1 end`,
   },
   {
@@ -65,14 +65,14 @@ export const eventInvariants: readonly Invariant[] = [
       full join (select resource_id, metadata->>'identity_id' as who, count(*) filter (where action = 'organization.member_added') as begun,
           count(*) filter (where action = 'organization.member_removed') as ended
         from events v where action in ('organization.member_added', 'organization.member_removed')
-          and exists (select from organizations o join ${standing} s on s.id = o.environment_id where o.id::text = v.resource_id) group by 1, 2) v using (resource_id, who)
+          and exists (select from organizations o join ${existingEnvironments} s on s.id = o.environment_id where o.id::text = v.resource_id) group by 1, 2) v using (resource_id, who)
     where coalesce(v.begun, 0) - coalesce(v.ended, 0) <> case when m.identity_id is null then 0 else 1 end
-      and (m.environment_id is null or exists (select from ${standing} s where s.id = m.environment_id))`,
+      and (m.environment_id is null or exists (select from ${existingEnvironments} s where s.id = m.environment_id))`,
   },
   {
     name: 'active by its events',
     text: `select m.identity_id || ' in ' || m.environment_id || ' is active ' || m.is_active || ' after ' || v.action as what
-    from environment_memberships m join ${standing} s on s.id = m.environment_id
+    from environment_memberships m join ${existingEnvironments} s on s.id = m.environment_id
       cross join lateral (select action from events where resource_id = m.identity_id::text and environment_id = m.environment_id
         and action in ('identity.created', 'identity.activated', 'identity.deactivated') order by created_at desc, id desc limit 1) v
     where m.is_active = (v.action = 'identity.deactivated') and not (v.action = 'identity.created')

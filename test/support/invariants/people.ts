@@ -1,16 +1,16 @@
-import { type Invariant, standing } from './statements.js';
+import { existingEnvironments, type Invariant } from './statements.js';
 
 /** Rows that would let a person in or act for them, although they are let in nowhere. */
 const ofNobody = (table: string, and: string) => `
 select '${table} ' || r.id || ' of ' || r.identity_id || ', who is not let in' as what
-from ${table} r join ${standing} e on e.id = r.environment_id
+from ${table} r join ${existingEnvironments} e on e.id = r.environment_id
 where ${and} and not exists (select from environment_memberships m
   where m.environment_id = r.environment_id and m.identity_id = r.identity_id and m.is_active)`;
 
 /** Rows of a person in an Environment that should have ended with the membership. */
 const ofStranger = (table: string, id: string, and = 'true') => `
 select '${table} ' || ${id} || ' of ' || r.identity_id || ', who is no member of ' || r.environment_id as what
-from ${table} r join ${standing} e on e.id = r.environment_id
+from ${table} r join ${existingEnvironments} e on e.id = r.environment_id
 where r.identity_id is not null and ${and} and not exists (select from environment_memberships m
   where m.environment_id = r.environment_id and m.identity_id = r.identity_id)`;
 
@@ -70,7 +70,7 @@ export const peopleInvariants: readonly Invariant[] = [
   {
     name: 'what groups are to have',
     text: `select gm.identity_id || ' lacks ' || p.role_id || ' at ' || p.node_id as what
-    from scim_group_members gm join scim_groups g on g.id = gm.group_id join ${standing} e on e.id = g.environment_id
+    from scim_group_members gm join scim_groups g on g.id = gm.group_id join ${existingEnvironments} e on e.id = g.environment_id
       join scim_group_mappings p on p.directory_id = g.directory_id and (p.group_id = g.id or p.group_name_key = g.display_name_key)
       join nodes n on n.id = p.node_id
     where (g.organization_id is null or (g.organization_id = any(n.path)

@@ -6,11 +6,11 @@ export interface Invariant {
 }
 
 /** Environments that have an owner: those being removed lose their rows in any order. */
-export const standing =
+export const existingEnvironments =
   '(select e.id, e.account_id, e.application_id from environments e where e.account_id is not null)';
 const counted = (name: string, table: string) => `
 select '${name} of ' || e.id || ': ' || c.counted || ' counted, ' || t.there || ' there' as what
-from ${standing} e
+from ${existingEnvironments} e
   cross join lateral (select coalesce(sum(value), 0) as counted from (
     select value from counters where environment_id = e.id and name = '${name}'
     union all select value from counter_stripes where environment_id = e.id and name = '${name}') parts) c
@@ -27,7 +27,7 @@ from ${table} where (status in (${open})) <> (${at} is null)`;
 
 const versioned = (table: string, key: string, actions: string, from = 1) => `
 select '${table} ' || t.${key} || ' has version ' || t.version || ' after ' || c.changes || ' changes' as what
-from ${table} t join ${standing} s on s.id = t.environment_id
+from ${table} t join ${existingEnvironments} s on s.id = t.environment_id
   cross join lateral (select count(*) as changes from events where resource_id = t.${key}::text and action in (${actions})
     and outcome = 'success') c
 where t.version <> ${from} + c.changes`;
@@ -40,7 +40,7 @@ export const invariants: readonly Invariant[] = [
     name: 'numbers of an organization',
     text: `select o.id || ': ' || o.member_count || ' members and ' || o.pending_invite_count || ' invitations, there are '
       || m.there || ' and ' || i.there as what
-    from organizations o join ${standing} e on e.id = o.environment_id
+    from organizations o join ${existingEnvironments} e on e.id = o.environment_id
       cross join lateral (select count(*) as there from organization_members where organization_id = o.id) m
       cross join lateral (select count(*) as there from identity_invites where organization_id = o.id and status = 'pending') i
     where o.member_count <> m.there or o.pending_invite_count <> i.there`,
@@ -73,14 +73,14 @@ export const invariants: readonly Invariant[] = [
   {
     name: 'organizations are nodes',
     text: `select coalesce(n.id, o.id) || ' is half an organization' as what
-    from (select nodes.id from nodes join ${standing} e on e.id = nodes.environment_id where node_type = 'organization') n
-      full join (select o.id from organizations o join ${standing} e on e.id = o.environment_id) o on o.id = n.id
+    from (select nodes.id from nodes join ${existingEnvironments} e on e.id = nodes.environment_id where node_type = 'organization') n
+      full join (select o.id from organizations o join ${existingEnvironments} e on e.id = o.environment_id) o on o.id = n.id
     where n.id is null or o.id is null`,
   },
   {
     name: 'types and depth of nodes',
     text: `select n.id || ' is a ' || n.node_type || ' at depth ' || cardinality(n.path) - 1 as what
-    from nodes n join ${standing} e on e.id = n.environment_id join node_type_schemas s on s.environment_id = n.environment_id
+    from nodes n join ${existingEnvironments} e on e.id = n.environment_id join node_type_schemas s on s.environment_id = n.environment_id
       join nodes p on p.id = n.parent_node_id
     where cardinality(n.path) - 1 > s.max_depth or not exists (
       select from jsonb_array_elements(s.node_types) t where t->>'key' = n.node_type
@@ -88,7 +88,7 @@ export const invariants: readonly Invariant[] = [
   },
   {
     name: 'an Environment is whole',
-    text: `select e.id || ' lacks something' as what from ${standing} e
+    text: `select e.id || ' lacks something' as what from ${existingEnvironments} e
     where not exists (select from environment_settings where environment_id = e.id)
       or not exists (select from node_type_schemas where environment_id = e.id)
       or (select count(*) from nodes where environment_id = e.id and parent_node_id is null) <> 1

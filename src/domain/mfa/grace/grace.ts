@@ -15,7 +15,7 @@ export interface MfaGracesDeps {
 }
 
 /** Until when a person may sign in without a second factor. */
-export interface GraceStanding {
+export interface GraceStatus {
   expiresAt: Date;
   /** Whether the time is up: by the clock, whether or not a worker has noticed. */
   over: boolean;
@@ -34,7 +34,7 @@ export type MfaGraces = ReturnType<typeof createMfaGraces>;
 
 /** The time that an Identity has for enrolling a factor where its Environment requires one (contract §3, §10). */
 export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
-  const standingOf = ({ expiresAt }: Pick<MfaGrace, 'expiresAt'>): GraceStanding => ({
+  const statusOf = ({ expiresAt }: Pick<MfaGrace, 'expiresAt'>): GraceStatus => ({
     expiresAt,
     over: expiresAt <= now(),
   });
@@ -44,10 +44,10 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
 
   return {
     /** The grace of an Identity; null if it never began, or was reset. */
-    find: (scope: EnvironmentScope, identityId: string): Promise<GraceStanding | null> =>
+    find: (scope: EnvironmentScope, identityId: string): Promise<GraceStatus | null> =>
       db.transaction(scope, async (tx) => {
         const grace = await tx.findOneBy(MfaGrace, { ...within(scope), identityId });
-        return grace === null || grace.status === 'reset' ? null : standingOf(grace);
+        return grace === null || grace.status === 'reset' ? null : statusOf(grace);
       }),
 
     /**
@@ -55,8 +55,8 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
      * removing a factor gives more time.
      * @param days 0: no time at all
      */
-    start: (scope: EnvironmentScope, identityId: string, days: number): Promise<GraceStanding> =>
-      db.transaction(scope, async (tx) => standingOf(await beginGrace(tx, scope, { identityId, days, now: now() }))),
+    start: (scope: EnvironmentScope, identityId: string, days: number): Promise<GraceStatus> =>
+      db.transaction(scope, async (tx) => statusOf(await beginGrace(tx, scope, { identityId, days, now: now() }))),
 
     /** A first factor was enrolled: no more reminders, in any Environment. */
     enrolled: (scope: EnvironmentScope, identityId: string): Promise<void> =>

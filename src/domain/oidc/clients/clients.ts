@@ -3,7 +3,7 @@ import type { Branding, EnvironmentSettings } from '../../../../entities/environ
 import type { OAuthClient } from '../../../../entities/oauth-client.js';
 import { type Clock, seconds } from '../../../platform/clock.js';
 import type { Db } from '../../../platform/database/db.js';
-import { environmentStands } from '../../standing-environment.js';
+import { environmentExists } from '../../existing-environment.js';
 
 /** A client with its Environment's settings: all that a request needs before anybody is signed in. */
 export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
@@ -78,7 +78,7 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
     'defaultSsoConnectionId', (select id from sso_connections where id = s.default_sso_connection_id and status = 'active'),
     'hasSso', exists (select from sso_connections where environment_id = s.environment_id and status = 'active')) as settings
 from oauth_clients c join environment_settings s on s.environment_id = c.environment_id
-where c.client_id = $1 and ${environmentStands('c')}`,
+where c.client_id = $1 and ${environmentExists('c')}`,
 };
 
 /** How old a cached client may be, if a change was not announced (`cached-credentials.ts`). */

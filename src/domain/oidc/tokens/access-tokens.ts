@@ -4,8 +4,8 @@ import { byPosition, createBatcher } from '../../../platform/database/batching.j
 import type { Db } from '../../../platform/database/db.js';
 import { uuidArray } from '../../../platform/database/uuid-array.js';
 import { DomainError } from '../../errors.js';
+import { environmentExists } from '../../existing-environment.js';
 import { belongsTo } from '../../organizations/belonging.js';
-import { environmentStands } from '../../standing-environment.js';
 import type { SigningKeys } from '../keys.js';
 import { type Subject, subjectColumns } from './claims.js';
 import { createVerifiedTokens } from './verified-tokens.js';
@@ -51,7 +51,7 @@ from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_
   cross join lateral (select * from identities where id = g.identity_id offset 0) i
   cross join lateral (select exists (select from revoked_access_tokens where jti = asked.jti) as is_revoked offset 0) r
 where g.identity_id = asked.identity_id and g.expires_at > $4 and g.revoked_at is null and s.revoked_at is null
-  and m.is_active and ${environmentStands('g')} and not r.is_revoked`;
+  and m.is_active and ${environmentExists('g')} and not r.is_revoked`;
 /**
  * The statements by the kind of sign-in. A token that names an organization is valid as long as its person belongs to
  * it, like a refresh. Other tokens have a statement of their own, since even a part that is not executed costs them its

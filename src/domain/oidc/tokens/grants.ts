@@ -5,8 +5,8 @@ import type { Db } from '../../../platform/database/db.js';
 import { uuidArray } from '../../../platform/database/uuid-array.js';
 import type { EventAction } from '../../events/catalogue.js';
 import { recordEvent } from '../../events/record.js';
-import { standingInOrganizations } from '../../organizations/belonging.js';
-import { environmentStands } from '../../standing-environment.js';
+import { environmentExists } from '../../existing-environment.js';
+import { belongingOfSignIn } from '../../organizations/belonging.js';
 import type { Client } from '../clients/clients.js';
 import { OAuthError } from '../oauth-error.js';
 import { givenScopes } from '../scopes.js';
@@ -18,8 +18,8 @@ import {
   rotation,
   type Successor,
   slidTo,
-  standing,
-  type TokenStanding,
+  status,
+  type TokenStatus,
 } from './refresh-tokens.js';
 
 /** Why a grant ends, and what is recorded of it. */
@@ -58,7 +58,7 @@ export interface Grants {
 const slidesAfter = (ttlSeconds: number): number => Math.min(days(1), seconds(ttlSeconds) / 30);
 
 /** SQL to be joined: what organizations require of grant `g`. */
-export const policyOfGrant = `${standingInOrganizations({
+export const policyOfGrant = `${belongingOfSignIn({
   end: 'g.expires_at',
   authenticatedAt: 'g.authenticated_at',
   environment: 'g.environment_id',
@@ -67,10 +67,10 @@ export const policyOfGrant = `${standingInOrganizations({
 })} policy`;
 
 /**
- * SQL: the tokens of a table `presented`, as `p`, for which everything is still in force: grant `g`, explicit end of the
- * session, membership, and how long an organization of the person lets a sign-in last now; and membership in the
- * organization that the sign-in was for. Each `offset 0` keeps the join in this order, one row to one row by key, whatever
- * the planner believes of the tables.
+ * SQL: the tokens of a table `presented`, as `p`, for which everything is still in force: grant `g`, explicit end of
+ * the session, membership, and how long an organization of the person lets a sign-in last now; and membership in the
+ * organization that the sign-in was for. Each `offset 0` keeps the join in this order, one row to one row by key,
+ * whatever the planner believes of the tables.
  */
 const alive = (presented: string, oauthClientId: string) => `
   from ${presented} p
@@ -81,7 +81,7 @@ const alive = (presented: string, oauthClientId: string) => `
     cross join lateral (select * from identities where id = g.identity_id offset 0) i
     cross join ${policyOfGrant}
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
-    and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
+    and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentExists('g')}
     and policy.belongs`;
 const columns = `${grantColumns}, ${subjectColumns}`;
 
@@ -92,19 +92,19 @@ const columns = `${grantColumns}, ${subjectColumns}`;
 const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
 
 /**
- * A request for more than was granted, or for none of it, is refused and does not use up the token (RFC 6749 §6). With a
- * token that was used up too long ago to be forgiven, it is a reuse like any other.
+ * A request for more than was granted, or for none of it, is refused and does not use up the token (RFC 6749 §6). With
+ * a token that was used up too long ago to be forgiven, it is a reuse like any other.
  */
-const standingWithin = (since: string, asked: string) =>
+const statusWithin = (since: string, asked: string) =>
   `case when (spent_at is null or spent_at >= ${since}) and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true)
-    then 'exceeding' else ${standing(since)} end`;
+    then 'exceeding' else ${status(since)} end`;
 
 const rotateStatement = {
   name: 'refresh_grants_rotating',
   text: `
 with ${presentedLocked('grant', { values: ', $7::uuid[], $8::text[]', columns: ', oauth_client_id, asked_scope' })},
 alive as (
-  select p.position, ${columns}, ${standingWithin('$5::timestamptz', 'p.asked_scope')} as standing,
+  select p.position, ${columns}, ${statusWithin('$5::timestamptz', 'p.asked_scope')} as status,
     least(${slidTo}, policy.ends_at) as successor_expires_at
   ${alive('presented', 'p.oauth_client_id')}
 ), ${rotation('grant')}
@@ -121,7 +121,7 @@ with presented as (
       select * from refresh_tokens where token_hash = asked.token_hash and kind = 'grant' offset 0
     ) t
 )
-select p.position, ${columns}, ${standingWithin('$3::timestamptz', 'p.asked_scope')} as standing,
+select p.position, ${columns}, ${statusWithin('$3::timestamptz', 'p.asked_scope')} as status,
   least(${slidTo}, policy.ends_at) as "slidTo", p.expires_at as "expiresAt"
 ${alive('presented', 'p.oauth_client_id')}`,
 };
@@ -130,7 +130,7 @@ const slideStatement = {
   text: 'update refresh_tokens set expires_at = $2 where token_hash = $1 and spent_at is null',
 };
 
-type Row = Granted & { standing: TokenStanding | 'exceeding' };
+type Row = Granted & { status: TokenStatus | 'exceeding' };
 
 /** A token that a client presents. */
 interface PresentedToken {
@@ -194,7 +194,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
     const { refreshTokenTtlSeconds } = client.settings;
     const [row] = await lookTogether(client.environmentId, [shown]);
     if (
-      row?.standing === 'fresh' &&
+      row?.status === 'fresh' &&
       row.slidTo.getTime() - row.expiresAt.getTime() > slidesAfter(refreshTokenTtlSeconds)
     ) {
       await db.statement(slideStatement, [hashSecret(token), row.slidTo]);
@@ -207,13 +207,13 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
       const rotates = client.clientType === 'public' || client.rotateRefreshTokens;
       const wanted = asked === undefined ? null : givenScopes(asked, client.scopes);
       const { row, next } = await (rotates ? rotate : slide)({ client, token, asked: wanted?.join(' ') ?? null });
-      if (row?.standing === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
-      if (!row || row.standing === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
-      if (row.standing === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');
+      if (row?.status === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
+      if (!row || row.status === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
+      if (row.status === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');
       return {
         granted: row,
         scope: wanted ? row.scope.filter((name) => (wanted as string[]).includes(name)) : row.scope,
-        refreshToken: row.standing === 'repeated' ? await refreshTokens.unspentAfter(token) : next,
+        refreshToken: row.status === 'repeated' ? await refreshTokens.unspentAfter(token) : next,
       };
     },
 

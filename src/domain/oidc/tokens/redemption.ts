@@ -3,7 +3,7 @@ import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { byPosition, createBatcher } from '../../../platform/database/batching.js';
 import type { Db } from '../../../platform/database/db.js';
 import { uuidArray } from '../../../platform/database/uuid-array.js';
-import { standingInOrganizations } from '../../organizations/belonging.js';
+import { belongingOfSignIn } from '../../organizations/belonging.js';
 import type { Client } from '../clients/clients.js';
 import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 
@@ -52,10 +52,11 @@ const codeColumns = `code_hash, account_id, environment_id, oauth_client_id, ses
  * code of another client, redirect URI or verifier is left as it was: its rightful client can still redeem it. Each is
  * found by its key: `is true` keeps the planner from the client's index (docs/decisions/0025).
  *
- * The session is locked, too: its end comes first, and is seen here, or it finds the grant, which it ends and whose client
- * it tells (docs/decisions/0110). Its person is locked before it, as by whatever ends a person's sessions: the foreign keys
- * of the grant would lock both rows anyway, and that of the person last. Whatever ends many sessions locks them in an order
- * of its own, so several codes wait for no person or session that somebody else has locked, and are left.
+ * The session is locked, too: its end comes first, and is seen here, or it finds the grant, which it ends and whose
+ * client it tells (docs/decisions/0110). Its person is locked before it, as by whatever ends a person's sessions: the
+ * foreign keys of the grant would lock both rows anyway, and that of the person last. Whatever ends many sessions locks
+ * them in an order of its own, so several codes wait for no person or session that somebody else has locked, and are
+ * left.
  */
 const redeeming = (ifLocked: '' | 'skip locked') => `
 with asked as materialized (
@@ -70,7 +71,7 @@ presented as materialized (
   ) code
 ),
 live as (
-  select presented.*, s.identity_id, least(standing.ends_at, s.not_on_or_after) as ends_at
+  select presented.*, s.identity_id, least(belonging.ends_at, s.not_on_or_after) as ends_at
   from presented
     cross join lateral (select identity_id as whose_id from sessions where id = session_id offset 0) whose
     cross join lateral (select id as held_id from identities where id = whose_id offset 0 for key share ${ifLocked}) person
@@ -78,9 +79,9 @@ live as (
       where id = session_id and (identity_id = held_id) is true offset 0 for share ${ifLocked}) s
     cross join lateral (select is_active from environment_memberships m
       where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
-    cross join ${standingInOrganizations(ofCode)} standing
+    cross join ${belongingOfSignIn(ofCode)} belonging
   where grant_id is null and presented.expires_at > $3 and redirect_uri = shown_uri
-    and code_challenge is not distinct from shown_challenge and s.revoked_at is null and m.is_active and standing.belongs
+    and code_challenge is not distinct from shown_challenge and s.revoked_at is null and m.is_active and belonging.belongs
 ),
 granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, auth_time, amr, acr,

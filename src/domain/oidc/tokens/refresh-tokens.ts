@@ -9,7 +9,7 @@ import { recordEvent } from '../../events/record.js';
 export type RefreshTokenKind = RefreshToken['kind'];
 
 /** The state of a presented token: never used, used a moment ago, or spent for good. */
-export type TokenStanding = 'fresh' | 'repeated' | 'reused';
+export type TokenStatus = 'fresh' | 'repeated' | 'reused';
 
 export interface RefreshTokens {
   /** The first token of a family. */
@@ -86,8 +86,8 @@ presented as materialized (
     select * from refresh_tokens where token_hash = asked.token_hash and kind = '${kind}' offset 0 for update
   ) t
 )`;
-/** The `TokenStanding` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
-export const standing = (since: string) =>
+/** The `TokenStatus` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
+export const status = (since: string) =>
   `case when spent_at is null then 'fresh' when spent_at >= ${since} then 'repeated' else 'reused' end`;
 /** When the successor of a presented token expires at the latest. */
 export const slidTo = `$2::timestamptz + interval '1 second' * p.lasts_seconds`;
@@ -99,13 +99,13 @@ export const slidTo = `$2::timestamptz + interval '1 second' * p.lasts_seconds`;
 const spentAt = `case when clock_timestamp() between $2::timestamptz and $2::timestamptz + interval '1 minute'
     then clock_timestamp() else $2 end`;
 /**
- * SQL that needs `alive`, from `presented p`, with its `position`, its `standing` and `successor_expires_at`. The spent
+ * SQL that needs `alive`, from `presented p`, with its `position`, its `status` and `successor_expires_at`. The spent
  * tokens are written by their key like the new ones: with an `update` that joins, the planner would choose how to find
  * each row. A token that came twice at once is spent once.
  */
 export const rotation = (kind: RefreshTokenKind) => `
 fresh as (
-  select distinct on (token_hash) * from presented join alive using (position) where standing = 'fresh'
+  select distinct on (token_hash) * from presented join alive using (position) where status = 'fresh'
 ),
 rotated as (
   insert into refresh_tokens (token_hash, kind, family_id, created_at, expires_at, spent_at, successor_hash, successor_key_id)
@@ -121,12 +121,12 @@ const rotateStatement = (kind: RefreshTokenKind): Statement => ({
   text: `
 with ${presentedLocked(kind)},
 alive as (
-  select p.position, ${standing('$5::timestamptz')} as standing,
+  select p.position, ${status('$5::timestamptz')} as status,
     p.family_id as "familyId", least(${slidTo}, family.expires_at) as successor_expires_at
   from presented p join ${families[kind].table} family on family.id = p.family_id
   where p.expires_at > $2 and family.expires_at > $2 and family.revoked_at is null
 ), ${rotation(kind)}
-select "familyId", standing, successor_expires_at as "expiresAt" from alive`,
+select "familyId", status, successor_expires_at as "expiresAt" from alive`,
 });
 const rotateStatements = { grant: rotateStatement('grant'), user_session: rotateStatement('user_session') };
 
@@ -190,16 +190,16 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
     async rotate(token, kind) {
       const at = now();
       const successor = successorOf(token);
-      const [row] = await db.statement<{ familyId: string; standing: TokenStanding; expiresAt: Date }>(
+      const [row] = await db.statement<{ familyId: string; status: TokenStatus; expiresAt: Date }>(
         rotateStatements[kind],
         [[hashSecret(token)], at, [successor.hash], successor.keyId, after(at, -repeatWindow), [slidingSeconds]],
       );
       if (!row) return null;
-      if (row.standing === 'reused') {
+      if (row.status === 'reused') {
         await revokeFamily(kind, row.familyId);
         return null;
       }
-      const next = row.standing === 'repeated' ? await unspentAfter(token) : successor.token;
+      const next = row.status === 'repeated' ? await unspentAfter(token) : successor.token;
       return { token: next, familyId: row.familyId, expiresAt: row.expiresAt };
     },
     successorOf,

@@ -3,8 +3,8 @@ import type { Identity } from '../../../../entities/identity.js';
 import { lockMember } from '../../identities/find.js';
 import { type Directory, holderOf, vouchesFor } from '../directory.js';
 import { ScimRefused } from '../refusal.js';
+import { isElsewhere } from './authority.js';
 import type { UserRow } from './rows.js';
-import { isElsewhere } from './standing.js';
 
 /**
  * Checks that a directory may change a person's address. A directory that can do that could sign in as them, so it

@@ -16,8 +16,8 @@ import { leaveGroups } from '../../scim-roles/leaving-groups.js';
 import { endSessions } from '../../sessions/end-sessions.js';
 import { type Directory, directoryOf, vouchesFor } from '../directory.js';
 import { ScimRefused } from '../refusal.js';
+import { isElsewhere, isItsOwn, isOfAnother } from './authority.js';
 import type { UserRow } from './rows.js';
-import { isElsewhere, isItsOwn, isOfAnother } from './standing.js';
 
 export interface PresenceDeps {
   assignments: Assignments;

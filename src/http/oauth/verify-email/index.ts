@@ -53,7 +53,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
 
 /** Only an expired link is replaced: an address that is proved already needs no other link. */
 const sendVoid = (visit: LinkVisit, token: string) =>
-  sendLinkVoid(visit, { resendToken: visit.link?.standing === 'expired' ? token : null });
+  sendLinkVoid(visit, { resendToken: visit.link?.status === 'expired' ? token : null });
 
 type Asks = SignUpPages['confirm-sign-up']['asks'];
 interface Asked {

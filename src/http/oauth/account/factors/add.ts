@@ -3,7 +3,7 @@ import { DomainError } from '../../../../domain/errors.js';
 import { withSecondFactor } from '../../../../domain/mfa/assurance.js';
 import { factorLabel } from '../../../../domain/mfa/factor-label.js';
 import type { NewFactor } from '../../../../domain/mfa/factors.js';
-import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
+import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/state.js';
 import type { AccountPage } from '../../../../domain/oidc/requests/account-request.js';
 import type { Acr } from '../../../../domain/sessions/first-factor.js';
 import { wantsJson } from '../../../pages/wants-json.js';

@@ -1,7 +1,7 @@
 import type { FactorKind } from '../../../../../entities/environment-settings.js';
 import type { OwnProfile } from '../../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../../domain/mfa/factors.js';
-import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
+import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/state.js';
 import type { AccountVisit } from '../visit.js';
 
 export interface Addable {

@@ -8,7 +8,7 @@ import { DomainError } from './errors.js';
  * (docs/decisions/0042), so its rows are left out. It is one look-up by key, whatever the plan.
  * @param row the prefix of the row's columns
  */
-export const environmentStands = (row: string): string =>
+export const environmentExists = (row: string): string =>
   `(select account_id from environments where id = ${row}.environment_id) = ${row}.account_id`;
 
 /**

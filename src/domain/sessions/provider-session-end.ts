@@ -15,7 +15,7 @@ export const isEndedAtProvider = (connectionId: string, indexHash: string): stri
  * has disabled the connection. It is locked until the end of the transaction: a transaction that ends it waits for the
  * session here, and then ends that as well. The connection is locked before it, as by its deletion.
  */
-export const standingAtProvider = (id: string): string => `select at_provider.id, at_provider.not_on_or_after
+export const openAtProvider = (id: string): string => `select at_provider.id, at_provider.not_on_or_after
 from (select connection_id from sso_sessions where id = ${id}) asked
   cross join lateral (select id from sso_connections
     where id = asked.connection_id and status <> 'disabled' for key share) by

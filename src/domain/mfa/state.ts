@@ -9,7 +9,7 @@ import type { FirstFactor } from '../sessions/first-factor.js';
 export type EnrollableKind = MfaFactorType;
 
 /** The second factors that a person has, and those that the Environment accepts. */
-export interface MfaStanding {
+export interface MfaState {
   allowed: FactorKind[];
   enrolled: EnrollableKind[] | null;
   /** Whether any are left. Without a factor they are not accepted (`choicesAfter`). */
@@ -19,14 +19,14 @@ export interface MfaStanding {
   isTestOfProduction: boolean;
 }
 
-export interface StandingOf {
+export interface MfaSubject {
   accountId: string;
   environmentId: string;
   identityId: string;
 }
 
-/** SQL: an Identity's `MfaStanding` in an Environment; no row if it is gone. Found by its key (docs/decisions/0025). */
-export const standingSql = (account: string, environment: string, identity: string): string => `
+/** SQL: an Identity's `MfaState` in an Environment; no row if it is gone. Found by its key (docs/decisions/0025). */
+export const mfaStateSql = (account: string, environment: string, identity: string): string => `
 select (select mfa_allowed_factors from environment_settings where environment_id = ${environment} and account_id = ${account}) as allowed,
   (select array_agg(distinct type) from mfa_factors where identity_id = i.id) as enrolled,
   exists (select from recovery_codes c where c.identity_id = i.id and c.generation = i.recovery_codes_generation
@@ -35,9 +35,9 @@ select (select mfa_allowed_factors from environment_settings where environment_i
   exists (${productionEnvironments({ environment, identity })}) as "isTestOfProduction"
 from identities i where (i.account_id = ${account}) is true and i.id = ${identity}`;
 
-const standingStatement = { name: 'second_factors_of_identity_in_place', text: standingSql('$1', '$3', '$2') };
-const valuesOf = ({ accountId, environmentId, identityId }: StandingOf) => [accountId, identityId, environmentId];
-export const noStanding: MfaStanding = {
+const mfaStateStatement = { name: 'second_factors_of_identity_in_place', text: mfaStateSql('$1', '$3', '$2') };
+const valuesOf = ({ accountId, environmentId, identityId }: MfaSubject) => [accountId, identityId, environmentId];
+export const noMfaState: MfaState = {
   allowed: [],
   enrolled: null,
   hasRecoveryCodes: false,
@@ -45,18 +45,18 @@ export const noStanding: MfaStanding = {
   isTestOfProduction: false,
 };
 
-/** Somebody's standing; `noStanding` for an Identity that is gone. */
-export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<MfaStanding> =>
-  (await db.statement<MfaStanding>(standingStatement, valuesOf(of)))[0] ?? noStanding;
+/** Returns the second factors of a person, and what is accepted; `noMfaState` for an Identity that is gone. */
+export const mfaStateOf = async (db: Pick<Db, 'statement'>, of: MfaSubject): Promise<MfaState> =>
+  (await db.statement<MfaState>(mfaStateStatement, valuesOf(of)))[0] ?? noMfaState;
 
-/** Does the same in a transaction, and locks the Identity: nobody adds or removes a factor until its end. */
-export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promise<MfaStanding> {
+/** Returns the same in a transaction that locks the Identity: nobody adds or removes a factor until its end. */
+export async function lockMfaState(tx: EntityManager, of: MfaSubject): Promise<MfaState> {
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [of.accountId, of.identityId]);
-  return (await tx.query<MfaStanding[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
+  return (await tx.query<MfaState[]>(mfaStateStatement.text, valuesOf(of)))[0] ?? noMfaState;
 }
 
 /** Whether a factor enrolled now comes with recovery codes: the first one does, if the Environment accepts them. */
-export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<MfaStanding, 'allowed' | 'enrolled'>): boolean =>
+export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<MfaState, 'allowed' | 'enrolled'>): boolean =>
   enrolled === null && allowed.includes('recovery_code');
 
 export interface Choices {
@@ -95,10 +95,10 @@ function preferred(kinds: EnrollableKind[], isVerified: boolean): EnrollableKind
 }
 
 /** What can follow a first factor (contract §3). */
-export function choicesAfter({ requiresAal2, ...first }: Asked, standing: MfaStanding): Choices {
-  const { allowed, enrolled, isVerified } = standing;
+export function choicesAfter({ requiresAal2, ...first }: Asked, state: MfaState): Choices {
+  const { allowed, enrolled, isVerified } = state;
   // A recovery code replaces a factor: codes that were left over do not stop a person without one.
-  const hasRecoveryCodes = enrolled !== null && standing.hasRecoveryCodes;
+  const hasRecoveryCodes = enrolled !== null && state.hasRecoveryCodes;
   // An emailed code adds nothing to a sign-in by mail, nor a security key to a sign-in by passkey.
   const byMail = cameByMail(first);
   const adds = (kind: EnrollableKind) =>
@@ -110,7 +110,7 @@ export function choicesAfter({ requiresAal2, ...first }: Asked, standing: MfaSta
   const taken = kinds.filter((kind) => allowed.includes(kind) && !(kind === 'email_otp' && requiresAal2));
   // A factor belongs to the Account, and a test Environment's identity provider has no say over people in production
   // (docs/decisions/0077).
-  const enrollable = standing.isTestOfProduction && first.ssoConnectionId ? [] : preferred(taken, isVerified);
+  const enrollable = state.isTestOfProduction && first.ssoConnectionId ? [] : preferred(taken, isVerified);
   const enough = taken.filter(has);
   if (enough.length === 0) {
     const others: FactorKind[] = kinds.filter(has);
