@@ -86,7 +86,7 @@ export const areas = {
   },
   clients: {
     rules: [
-      'domain/oidc/{provider,requests/asked-organization}',
+      'domain/oidc/{provider,requests/requested-organization}',
       'domain/oidc/clients/{assertions,clients,keys,management}',
     ],
     tests: [

@@ -242,9 +242,9 @@ export function mountPortalApi(
       const { at, missing } = nodeOf(operation);
       const nodeId = at && (request.params as Record<string, string>)[at];
       if (!nodeId || isCapable({ ...operation, inPart: undefined }, outcome)) return outcome;
-      const asked = { permissions: [], capability: operation.capability as Capability };
+      const required = { permissions: [], capability: operation.capability as Capability };
       const scope = outcome.scope as EnvironmentScope;
-      const held = await services.rights.holdsAt(scope, outcome.caller, asked, pathId(nodeId));
+      const held = await services.rights.holdsAt(scope, outcome.caller, required, pathId(nodeId));
       if (held === 'held') return outcome;
       return {
         credential,
@@ -257,13 +257,13 @@ export function mountPortalApi(
 
 /** Returns the node at which an administrator of a part must hold the capability; `at` is null if there is none. */
 function nodeOf({ permission, inPart, onTheWay }: Operation): Pick<NodePermission, 'at' | 'missing'> {
-  const isAsked = inPart && !onTheWay && typeof permission === 'object';
-  return isAsked ? permission : { at: null, missing: 'nodes.node_not_found' };
+  const isCheckedAtNode = inPart && !onTheWay && typeof permission === 'object';
+  return isCheckedAtNode ? permission : { at: null, missing: 'nodes.node_not_found' };
 }
 
-type Asked = Pick<Operation, 'capability' | 'level'> & { inPart?: true | undefined };
+type Requirement = Pick<Operation, 'capability' | 'level'> & { inPart?: true | undefined };
 
-function isCapable({ capability, inPart, level }: Asked, admin: AuthorizedAdmin): boolean {
+function isCapable({ capability, inPart, level }: Requirement, admin: AuthorizedAdmin): boolean {
   const { caller, capabilitiesInPart, scope } = admin;
   // A role in a part of an Environment is not a membership in it. Without an `environmentId` the caller sees no such
   // Environment: that becomes a 404 instead of a 403.

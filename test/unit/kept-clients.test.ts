@@ -2,7 +2,7 @@ import { errors, exportJWK, generateKeyPair, type JWTVerifyGetKey, SignJWT } fro
 import { createClientAssertions } from '../../src/domain/oidc/clients/assertions.js';
 import { type Client, createClients } from '../../src/domain/oidc/clients/clients.js';
 import { createClientKeys } from '../../src/domain/oidc/clients/keys.js';
-import { createAskedOrganizations } from '../../src/domain/oidc/requests/asked-organization.js';
+import { createRequestedOrganizations } from '../../src/domain/oidc/requests/requested-organization.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { OutboundError } from '../../src/platform/outbound/errors.js';
 import { answering } from '../support/answering.js';
@@ -189,10 +189,15 @@ describe('the keys of a client', () => {
 test('an organization is looked up by its id, or else by its slug of at most a hundred characters', async () => {
   const organization = { id: 'o', policy: { allowed_methods: null, require_sso: false } };
   const { db, asked } = answering([organization]);
-  const find = createAskedOrganizations({ db });
+  const find = createRequestedOrganizations({ db });
   const id = '0190d0a0-0000-7000-8000-00000000000A';
   for (const named of [id, `${id}b`, `x${id}`, 'x'.repeat(100)]) await find('production', named);
-  expect(asked.map(({ name }) => name.replace('asked_organization_by_', ''))).toEqual(['id', 'slug', 'slug', 'slug']);
+  expect(asked.map(({ name }) => name.replace('requested_organization_by_', ''))).toEqual([
+    'id',
+    'slug',
+    'slug',
+    'slug',
+  ]);
   await expect(find('production', 'x'.repeat(101))).rejects.toThrow('organization is unknown');
   expect(asked).toHaveLength(4);
 });

@@ -10,7 +10,7 @@ import {
 import { discoveryDocument } from '../../src/domain/oidc/discovery.js';
 import type { AuthorizeRequest } from '../../src/domain/oidc/requests/authorize-request.js';
 import { nextStep, suitsConsent } from '../../src/domain/oidc/requests/interaction.js';
-import { givenScopes, learntBy, scopes } from '../../src/domain/oidc/scopes.js';
+import { allowedScopes, learntBy, scopes } from '../../src/domain/oidc/scopes.js';
 import {
   accessTokenClaims,
   idTokenClaims,
@@ -113,9 +113,9 @@ describe('redirect URIs', () => {
 });
 
 test('scopes: the known ones, once, in a fixed order', () => {
-  expect(givenScopes('email openid openid  offline_access', scopes)).toEqual(['openid', 'email']);
-  expect(givenScopes('email openid', ['email', 'offline_access'])).toEqual(['email']);
-  expect(givenScopes(undefined, scopes)).toEqual([]);
+  expect(allowedScopes('email openid openid  offline_access', scopes)).toEqual(['openid', 'email']);
+  expect(allowedScopes('email openid', ['email', 'offline_access'])).toEqual(['email']);
+  expect(allowedScopes(undefined, scopes)).toEqual([]);
   expect(learntBy(['email', 'profile'])).toEqual(['openid', 'profile', 'email']);
   expect(learntBy([])).toEqual(['openid']);
 });

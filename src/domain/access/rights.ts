@@ -11,7 +11,7 @@ import { inForce } from './decisions/in-force.js';
 import type { Permission } from './roles/permissions.js';
 
 /** What an operation asks of its caller: one of the permissions, or of an administrator the capability. */
-export interface Asked {
+export interface RequiredRight {
   permissions: readonly Permission[];
   capability?: Capability;
 }
@@ -58,21 +58,21 @@ export function createRights({
   evaluation: Evaluation;
   now: Clock;
 }) {
-  const scopesOf = (caller: Extract<Caller, { type: 'api_key' }>, asked: readonly Permission[]) =>
-    caller.accessMode === 'full' || asked.some((permission) => caller.scopes.includes(permission));
+  const scopesOf = (caller: Extract<Caller, { type: 'api_key' }>, required: readonly Permission[]) =>
+    caller.accessMode === 'full' || required.some((permission) => caller.scopes.includes(permission));
 
   return {
     holdsAt,
     gainedBy: createGained({ db, evaluation, now }),
 
     /** Does the same for several existing nodes: for an end user in one check, for other callers one by one. */
-    async holdsAtEach(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {
+    async holdsAtEach(scope: EnvironmentScope, caller: Caller, required: RequiredRight, nodeIds: Iterable<string>) {
       const holds = new Map<string, Holding>([...nodeIds].map((nodeId) => [nodeId, 'held']));
       if (caller.type === 'identity') {
-        for (const nodeId of await lackedBy(scope, caller.identityId, asked, [...holds.keys()]))
+        for (const nodeId of await lackedBy(scope, caller.identityId, required, [...holds.keys()]))
           holds.set(nodeId, 'lacking');
       } else {
-        for (const nodeId of holds.keys()) holds.set(nodeId, await holdsAt(scope, caller, asked, nodeId));
+        for (const nodeId of holds.keys()) holds.set(nodeId, await holdsAt(scope, caller, required, nodeId));
       }
       return holds;
     },
@@ -81,14 +81,14 @@ export function createRights({
      * The part of the Environment in which an administrator has the capability. Null for every other caller: their
      * permission was checked for the whole Environment, or the operation itself takes care of it.
      */
-    partOf: (scope: EnvironmentScope, caller: Caller, asked: Asked): ReachedNodes =>
-      caller.type === 'platform_admin' ? reachOfAdministrator(scope, caller, asked) : null,
+    partOf: (scope: EnvironmentScope, caller: Caller, required: RequiredRight): ReachedNodes =>
+      caller.type === 'platform_admin' ? reachOfAdministrator(scope, caller, required) : null,
 
     /** Returns where in the Environment's tree the caller holds what is asked; an empty list means nowhere. */
-    async reach(scope: EnvironmentScope, caller: Caller, asked: Asked): Promise<ReachedNodes> {
-      if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? null : [];
-      if (caller.type === 'platform_admin') return reachOfAdministrator(scope, caller, asked);
-      const values = [scope.environmentId, caller.identityId, asked.permissions, now()];
+    async reach(scope: EnvironmentScope, caller: Caller, required: RequiredRight): Promise<ReachedNodes> {
+      if (caller.type === 'api_key') return scopesOf(caller, required.permissions) ? null : [];
+      if (caller.type === 'platform_admin') return reachOfAdministrator(scope, caller, required);
+      const values = [scope.environmentId, caller.identityId, required.permissions, now()];
       return (await db.statement<{ id: string }>(heldAtStatement, values)).map(({ id }) => id);
     },
   };
@@ -101,14 +101,14 @@ export function createRights({
   async function holdsAt(
     scope: EnvironmentScope,
     caller: Caller,
-    asked: Asked,
+    required: RequiredRight,
     nodeId: string | null,
   ): Promise<Holding> {
-    if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? 'held' : 'lacking';
-    if (caller.type === 'platform_admin') return administratorHolds(scope, caller, asked, nodeId);
+    if (caller.type === 'api_key') return scopesOf(caller, required.permissions) ? 'held' : 'lacking';
+    if (caller.type === 'platform_admin') return administratorHolds(scope, caller, required, nodeId);
     const decisions = await evaluation.evaluate(
       scope.environmentId,
-      asked.permissions.map((permission) => ({ identityId: caller.identityId, permission, nodeId })),
+      required.permissions.map((permission) => ({ identityId: caller.identityId, permission, nodeId })),
     );
     if (decisions.some(({ allowed }) => allowed)) return 'held';
     return decisions.some(({ reason }) => reason === 'node_not_found') ? 'node_not_found' : 'lacking';
@@ -121,7 +121,7 @@ export function createRights({
   async function lackedBy(
     { environmentId }: EnvironmentScope,
     identityId: string,
-    { permissions }: Asked,
+    { permissions }: RequiredRight,
     nodeIds: readonly string[],
   ): Promise<readonly string[]> {
     let left = nodeIds;
@@ -132,8 +132,13 @@ export function createRights({
     return left;
   }
 
-  async function administratorHolds(scope: EnvironmentScope, caller: AdminCaller, asked: Asked, nodeId: string | null) {
-    const reached = reachOfAdministrator(scope, caller, asked);
+  async function administratorHolds(
+    scope: EnvironmentScope,
+    caller: AdminCaller,
+    required: RequiredRight,
+    nodeId: string | null,
+  ) {
+    const reached = reachOfAdministrator(scope, caller, required);
     if (reached === null) return 'held';
     const isEverywhere = caller.roles.some(({ limits }) => covers(limits, scope));
     const limitedTo = caller.roles.flatMap(({ limits }) => limits?.node_ids ?? []);
@@ -144,7 +149,11 @@ export function createRights({
   }
 }
 
-function reachOfAdministrator(scope: EnvironmentScope, { roles }: AdminCaller, { capability }: Asked): ReachedNodes {
+function reachOfAdministrator(
+  scope: EnvironmentScope,
+  { roles }: AdminCaller,
+  { capability }: RequiredRight,
+): ReachedNodes {
   if (capability === undefined) return [];
   const reach = reachOf(roles, capability);
   return reach && !covers(reach, scope) ? reach.node_ids : null;

@@ -5,7 +5,7 @@ import { DomainError } from '../errors.js';
 import type { SecondFactor } from '../mfa/challenges.js';
 import type { Trusted } from '../mfa/trusted-devices.js';
 import type { Client, Clients } from '../oidc/clients/clients.js';
-import { givenScopes } from '../oidc/scopes.js';
+import { allowedScopes } from '../oidc/scopes.js';
 import type { ApiLogin, ApiSignIn, ApiVisit } from './api-sign-in.js';
 import type { Logins } from './logins.js';
 import { type OpenSignIn, provedIn } from './pending-sign-ins.js';
@@ -76,7 +76,7 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
         proof,
         isTrusting ? { days, device, userAgent } : null,
       );
-      const visit = { client, scope: givenScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
+      const visit = { client, scope: allowedScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
       return {
         trusted,
         goOn: () => signIn.proved(visit, { ...provedIn(pending), ...proved }, { hasProvedFactor: true }),

@@ -10,7 +10,7 @@ import { type ClientAuthentication, createClientAuthentication } from './clients
 import { type Clients, createClients } from './clients/clients.js';
 import { createClientKeys } from './clients/keys.js';
 import type { SigningKeys } from './keys.js';
-import { type AskedOrganizations, createAskedOrganizations } from './requests/asked-organization.js';
+import { createRequestedOrganizations, type RequestedOrganizations } from './requests/requested-organization.js';
 import { type AccessTokens, createAccessTokens } from './tokens/access-tokens.js';
 import { type Codes, createCodes } from './tokens/codes.js';
 import { createGrants, type Grants } from './tokens/grants.js';
@@ -29,7 +29,7 @@ export interface Provider {
   grants: Grants;
   tokens: Tokens;
   accessTokens: AccessTokens;
-  askedOrganizations: AskedOrganizations;
+  requestedOrganizations: RequestedOrganizations;
   organizationsClaim: OrganizationsClaim;
   presentedTokens: PresentedTokens;
   sessions: Sessions;
@@ -65,7 +65,7 @@ export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now
     grants,
     tokens: createTokens({ keys, rootPermissions, organizationsClaim, baseUrl, now }),
     accessTokens,
-    askedOrganizations: createAskedOrganizations({ db }),
+    requestedOrganizations: createRequestedOrganizations({ db }),
     organizationsClaim,
     presentedTokens: createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }),
     sessions: createSessions({ db, now }),

@@ -6,8 +6,8 @@ export type ScopeName = (typeof scopes)[number];
  * The requested scopes that the client may be given, once each; all others are ignored (contract §10).
  * @param allowed the scopes for which the client is registered
  */
-export const givenScopes = (asked: string | undefined, allowed: readonly string[]): ScopeName[] => {
-  const wanted = new Set(asked?.split(' '));
+export const allowedScopes = (requested: string | undefined, allowed: readonly string[]): ScopeName[] => {
+  const wanted = new Set(requested?.split(' '));
   return scopes.filter((scope) => wanted.has(scope) && allowed.includes(scope));
 };
 

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
 import type { Client } from '../../domain/oidc/clients/clients.js';
 import { levelIn } from '../../domain/oidc/requests/acr-values.js';
-import { givenScopes } from '../../domain/oidc/scopes.js';
+import { allowedScopes } from '../../domain/oidc/scopes.js';
 import { browserOf } from '../browsers/browser-of.js';
 import type { SecretCookie } from '../browsers/secret-cookie.js';
 
@@ -29,7 +29,7 @@ export const visitOf = (request: FastifyRequest, client: Client, device: SecretC
   const { scope, acr_values: acrValues } = request.body as { scope?: string; acr_values?: string };
   return {
     client,
-    scope: givenScopes(scope ?? 'openid profile email', client.scopes),
+    scope: allowedScopes(scope ?? 'openid profile email', client.scopes),
     ...levelIn(acrValues),
     device: device.read(request),
     ...browserOf(request),

@@ -8,7 +8,7 @@ interface Answering {
   request: FastifyRequest;
   reply: FastifyReply;
   client: Looks;
-  asked: Pick<RedirectedError, 'redirectUri' | 'responseMode'> & {
+  authorizeRequest: Pick<RedirectedError, 'redirectUri' | 'responseMode'> & {
     prompt: { none: boolean };
     uiLocales: string | null;
   };
@@ -20,7 +20,7 @@ interface Answering {
  * post.
  */
 export function answerClient(
-  { request, reply, client, asked: { redirectUri, responseMode, prompt, uiLocales } }: Answering,
+  { request, reply, client, authorizeRequest: { redirectUri, responseMode, prompt, uiLocales } }: Answering,
   parameters: Record<string, string | null>,
 ): FastifyReply {
   if (responseMode === 'query') return redirect(request, reply, redirectUri, parameters);

@@ -48,7 +48,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (isForm) return signInPage.send(visit, { email: '' });
     if (wantsJson(request)) return proceed(visit);
     // A POST from another site comes without our cookie (SameSite=Lax); a GET sends it (OpenID Connect Core 3.1.2.1).
-    return redirect(request, reply, '/oauth/authorize', visit.asked.parameters);
+    return redirect(request, reply, '/oauth/authorize', visit.authorizeRequest.parameters);
   });
 
   const sessionOf = ({ request, client: { environmentId, settings } }: Visit) =>
@@ -59,13 +59,13 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
    *   no page
    */
   async function proceed(visit: Visit, chosen?: { shown: string | null }) {
-    const { client, asked, hintedSubject } = visit;
+    const { client, authorizeRequest, hintedSubject } = visit;
     const session = await sessionOf(visit);
     // The person's own account is not an application.
-    const asksAlways = !visit.toAccount && wantsConfirmation(client, asked);
+    const asksAlways = !visit.toAccount && wantsConfirmation(client, authorizeRequest);
     // Somebody else may have signed in in another tab since then.
     const isChosen = chosen !== undefined && (chosen.shown === null || chosen.shown === session?.id);
-    switch (nextStep(asked, { session, hintedSubject, chosen: isChosen, asksAlways, now: now() })) {
+    switch (nextStep(authorizeRequest, { session, hintedSubject, chosen: isChosen, asksAlways, now: now() })) {
       case 'continue':
         return hosted.resumed(visit, session as HostedSession, () =>
           beginAnother(visit, session, 'sign_in.notice.not_member'),
@@ -85,7 +85,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   async function begin(visit: Visit) {
     const connection = await ssoWay.wanted(visit);
     if (connection) return ssoWay.go(visit, connection);
-    return signInPage.send(visit, { email: visit.asked.loginHint ?? '' });
+    return signInPage.send(visit, { email: visit.authorizeRequest.loginHint ?? '' });
   }
 
   /**
@@ -93,12 +93,12 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
    * since it would return the same person at once; and a `login_hint` that names the session's person is dropped.
    */
   async function beginAnother(visit: Visit, session: HostedSession | null, error: TextKey | null = null) {
-    const { asked } = visit;
-    const isHinted = asked.loginHint?.toLowerCase() === session?.email.toLowerCase();
-    const other = isHinted ? { ...visit, asked: { ...asked, loginHint: null } } : visit;
+    const { authorizeRequest } = visit;
+    const isHinted = authorizeRequest.loginHint?.toLowerCase() === session?.email.toLowerCase();
+    const other = isHinted ? { ...visit, authorizeRequest: { ...authorizeRequest, loginHint: null } } : visit;
     const connection = await ssoWay.wanted(other);
     if (connection) return ssoWay.go(other, connection, { isAnother: true });
-    return signInPage.send(other, { email: other.asked.loginHint ?? '', error });
+    return signInPage.send(other, { email: other.authorizeRequest.loginHint ?? '', error });
   }
 
   async function signIn(visit: Visit, form: Parameters) {
@@ -127,7 +127,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   }
 
   function showAccounts(visit: Visit, { id, email }: HostedSession) {
-    const { request, reply, client, asked } = visit;
+    const { request, reply, client, authorizeRequest } = visit;
     if (wantsJson(request))
       return sendJson(reply, 'account_selection_required', 'send choice=continue or choice=other');
     return sendPage(
@@ -136,7 +136,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
       'select-account',
       {
         action: '/oauth/authorize',
-        params: { ...asked.parameters, session: id },
+        params: { ...authorizeRequest.parameters, session: id },
         identity: { email },
         client: shownClient(client),
       },

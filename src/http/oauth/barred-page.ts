@@ -69,7 +69,7 @@ export function sendBarred(
       recovery,
       recoveryUrl: code === 'sso_required' && !recovery ? recoveryUrlOf(visit) : null,
       otherUrl: isResumed && ways.length === 0 ? anotherPersonUrl(visit) : null,
-      params: visit.asked.parameters,
+      params: visit.authorizeRequest.parameters,
     },
     { ...pageOptions(visit), status: 403 },
   );
@@ -82,8 +82,8 @@ function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
 }
 
 /** The sign-in from its beginning, by another method, without the session that this one began. */
-function anotherWayUrl({ asked }: Visit, method: 'code' | 'password' | 'recovery'): string {
-  return `/oauth/authorize?${new URLSearchParams({ ...asked.parameters, prompt: 'login', method })}`;
+function anotherWayUrl({ authorizeRequest }: Visit, method: 'code' | 'password' | 'recovery'): string {
+  return `/oauth/authorize?${new URLSearchParams({ ...authorizeRequest.parameters, prompt: 'login', method })}`;
 }
 
 /**
@@ -94,8 +94,8 @@ export const recoveryUrlOf = (visit: Visit): string | null =>
   methodsOf(visit.client.settings).length > 0 ? anotherWayUrl(visit, 'recovery') : null;
 
 /** Where the sign-in begins at each identity provider that is required. */
-function providersOf({ asked }: Visit, connections: readonly OfferedConnection[]) {
-  const { method: _, ...parameters } = asked.parameters;
+function providersOf({ authorizeRequest }: Visit, connections: readonly OfferedConnection[]) {
+  const { method: _, ...parameters } = authorizeRequest.parameters;
   return connections.map(({ id, name }) => ({
     id,
     name,

@@ -29,19 +29,19 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
   const { baseUrl, sessions, now } = provider;
 
   app.get('/oauth/consent', async (request, reply) => {
-    const asked = await enter(request, reply, readParameters(request.query));
-    return asked ? ask(asked) : reply;
+    const question = await enter(request, reply, readParameters(request.query));
+    return question ? ask(question) : reply;
   });
 
   app.post('/oauth/consent', async (request, reply) => {
     assertOwnOrigin(request, baseUrl);
     const read = readParameters(request.query, request.body);
     const form = onlyOnce(read, formFields);
-    const asked = await enter(request, reply, read);
-    if (!asked) return reply;
-    const { visit, session } = asked;
+    const question = await enter(request, reply, read);
+    if (!question) return reply;
+    const { visit, session } = question;
     // Two people who share a browser do not answer for each other.
-    if (form.get('session') !== session.id) return ask(asked);
+    if (form.get('session') !== session.id) return ask(question);
     switch (form.get('choice')) {
       case 'allow':
         return hosted.consented(visit, session, () => fromBeginning(visit));
@@ -56,24 +56,24 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters) {
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return null;
-    const { client, asked, hintedSubject, toAccount } = visit;
+    const { client, authorizeRequest, hintedSubject, toAccount } = visit;
     const { environmentId, settings } = client;
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
-    const isAsked = client.consentRequired && !toAccount && !asked.prompt.none;
-    if (isAsked && session && suitsConsent(asked, { session, hintedSubject, now: now() }))
+    const mayAsk = client.consentRequired && !toAccount && !authorizeRequest.prompt.none;
+    if (mayAsk && session && suitsConsent(authorizeRequest, { session, hintedSubject, now: now() }))
       return withoutMark({ request, reply, read }) ? null : { visit, session };
     if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) fromBeginning(visit);
     return null;
   }
 
-  function fromBeginning({ request, reply, client, asked: { parameters, redirectUri } }: Visit) {
+  function fromBeginning({ request, reply, client, authorizeRequest: { parameters, redirectUri } }: Visit) {
     const going = { request, reply, client, uiLocales: parameters.ui_locales, redirectUri };
     return onToSignIn(going, '/oauth/authorize', parameters);
   }
 
   function ask({ visit, session }: { visit: Visit; session: HostedSession }) {
-    const { request, reply, client, asked } = visit;
+    const { request, reply, client, authorizeRequest } = visit;
     if (wantsJson(request)) return tell(visit, session);
     return sendPage(
       request,
@@ -82,15 +82,15 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       {
         action: '/oauth/consent',
         // The person allows what they were shown, whatever the client may be granted a moment later.
-        params: { ...asked.parameters, scope: asked.scope.join(' '), session: session.id },
+        params: { ...authorizeRequest.parameters, scope: authorizeRequest.scope.join(' '), session: session.id },
         email: session.email,
-        scopes: learntBy(asked.scope),
-        destination: destinationOf(asked.redirectUri),
-        isAskedAlways: couldBeAnyProgram(client, asked),
+        scopes: learntBy(authorizeRequest.scope),
+        destination: destinationOf(authorizeRequest.redirectUri),
+        isAskedAlways: couldBeAnyProgram(client, authorizeRequest),
         days: Math.ceil(seconds(client.settings.refreshTokenMaxTtlSeconds) / days(1)),
         accountUrl: accountUrl('', 'account', {
           client_id: client.clientId,
-          ui_locales: asked.parameters.ui_locales ?? null,
+          ui_locales: authorizeRequest.parameters.ui_locales ?? null,
         }),
         otherUrl: anotherPersonUrl(visit),
         client: shownClient(client),
@@ -101,10 +101,10 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
 };
 
 /** Asks a script the same in JSON. */
-const tell = ({ reply, asked }: Visit, session: HostedSession) =>
+const tell = ({ reply, authorizeRequest }: Visit, session: HostedSession) =>
   reply.code(409).send({
     error: 'consent_required',
     error_description: 'post the same parameters with session, and choice=allow or choice=deny',
     session: session.id,
-    scope: asked.scope.join(' '),
+    scope: authorizeRequest.scope.join(' '),
   });

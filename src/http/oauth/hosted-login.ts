@@ -30,7 +30,7 @@ interface Proved {
 }
 
 /** The sign-in for which a recovery code is offered. */
-export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSignIn {
+export function recoveredBy(visit: Pick<Visit, 'client' | 'authorizeRequest'>): RecoveredSignIn {
   return { scope: environmentScopeOf(visit.client), bound: boundParametersOf(visit) };
 }
 
@@ -47,20 +47,20 @@ export const unlessGone = (goesOn: Promise<FastifyReply>, otherwise: () => Fasti
 /** Whether the person must be asked what they allow the client. An application of the Account itself asks nobody. */
 async function needsConsent(
   consents: Consents,
-  { client, asked, toAccount }: Visit,
+  { client, authorizeRequest, toAccount }: Visit,
   identityId: string,
 ): Promise<boolean> {
   if (!client.consentRequired || toAccount) return false;
-  if (asked.prompt.consent || couldBeAnyProgram(client, asked)) return true;
-  return !(await consents.cover(client, identityId, asked.scope));
+  if (authorizeRequest.prompt.consent || couldBeAnyProgram(client, authorizeRequest)) return true;
+  return !(await consents.cover(client, identityId, authorizeRequest.scope));
 }
 
 /** Redirects to the page that asks for consent: the session has begun, but no code is issued yet. */
-const askForConsent = ({ request, reply, asked }: Visit, more: Record<string, string> = {}) =>
-  redirect(request, reply, '/oauth/consent', { ...asked.parameters, ...more });
+const askForConsent = ({ request, reply, authorizeRequest }: Visit, more: Record<string, string> = {}) =>
+  redirect(request, reply, '/oauth/consent', { ...authorizeRequest.parameters, ...more });
 
 /** Redirects to the authorization endpoint, which continues with a session that suffices now (`resumed`). */
-const fromSession = ({ request, reply, client, asked: { parameters, redirectUri } }: Visit) =>
+const fromSession = ({ request, reply, client, authorizeRequest: { parameters, redirectUri } }: Visit) =>
   onToSignIn(
     { request, reply, client, uiLocales: parameters.ui_locales, redirectUri },
     '/oauth/authorize',
@@ -81,9 +81,12 @@ export function createHostedLogin(
   const { refuse, deny, leave } = waysBack(baseUrl);
 
   async function issue(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
-    const { client, asked, toAccount, organization } = visit;
+    const { client, authorizeRequest, toAccount, organization } = visit;
     if (toAccount) return leave(visit, null);
-    return leave(visit, await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null }));
+    return leave(
+      visit,
+      await codes.issue(client, authorizeRequest, { ...session, organizationId: organization?.id ?? null }),
+    );
   }
 
   /**
@@ -110,14 +113,16 @@ export function createHostedLogin(
 
   /** Begins the session and returns to the client with a code. */
   async function complete(visit: Visit, first: FirstFactor): Promise<FastifyReply> {
-    const { client, asked, hintedSubject, toAccount, organization } = visit;
+    const { client, authorizeRequest, hintedSubject, toAccount, organization } = visit;
     const { method: _, ...proof } = first;
     // OpenID Connect Core 3.1.2.1: the client did not ask for anybody but the person in the hint.
     const isAnother = hintedSubject !== null && hintedSubject !== proof.identityId;
     const organizationId = organization?.id ?? null;
     const asksConsent = !isAnother && (await needsConsent(consents, visit, proof.identityId));
     const issued =
-      isAnother || toAccount || asksConsent ? null : codes.prepare(client, asked, { ...proof, organizationId });
+      isAnother || toAccount || asksConsent
+        ? null
+        : codes.prepare(client, authorizeRequest, { ...proof, organizationId });
     await beginSession(visit, first, issued?.row ?? null);
     if (isAnother) return refuse(visit, 'login_required', 'the person who signed in is not the one in id_token_hint');
     return asksConsent ? askForConsent(visit, justSignedIn) : leave(visit, issued?.code ?? null, justSignedIn);
@@ -128,10 +133,10 @@ export function createHostedLogin(
       client: visit.client,
       first,
       device: device.read(visit.request),
-      requiresAal2: visit.asked.requiresAal2,
-      prefersAal2: visit.asked.prefersAal2 && !visit.asked.prompt.none,
+      requiresAal2: visit.authorizeRequest.requiresAal2,
+      prefersAal2: visit.authorizeRequest.prefersAal2 && !visit.authorizeRequest.prompt.none,
       // Only the account pages send `max_age` here, before changes that could lock the owner out.
-      isOwnerWanted: visit.toAccount && visit.asked.maxAge !== null,
+      isOwnerWanted: visit.toAccount && visit.authorizeRequest.maxAge !== null,
       hasProvedFactor,
       organizationId: visit.organization?.id ?? null,
     });
@@ -159,15 +164,15 @@ export function createHostedLogin(
       await beginSession(visit, first); // stronger now; `resumed` then offers a sign-in to somebody else
       return fromSession(visit);
     }
-    const { client, asked } = visit;
+    const { client, authorizeRequest } = visit;
     const begun = await pendingSignIns.begin({
       client,
       channel: 'hosted',
       purpose: decision.step === 'challenge' ? 'challenge' : 'enrollment',
       first,
       hasProvedFactor,
-      requiresAal2: asked.requiresAal2 || (decision.step === 'challenge' && decision.isForAal2 === true),
-      parameters: asked.parameters,
+      requiresAal2: authorizeRequest.requiresAal2 || (decision.step === 'challenge' && decision.isForAal2 === true),
+      parameters: authorizeRequest.parameters,
     });
     if (decision.step === 'challenge') return sendChallenge(visit, { ...begun, factors: decision.factors });
     return sendEnrollment(visit, { ...begun, factors: decision.factors, until: decision.until });
@@ -223,12 +228,12 @@ export function createHostedLogin(
     ): Promise<FastifyReply> {
       const asksConsent = await needsConsent(consents, visit, session.identityId);
       // Before anything about the person is revealed, such as whether they belong to the organization.
-      if (asksConsent && visit.asked.prompt.none)
+      if (asksConsent && visit.authorizeRequest.prompt.none)
         return refuse(visit, 'consent_required', 'the person has not consented to all of this');
       const first = factorOf(session);
       const decision = await decide(visit, first);
       if (decision.step === 'done') return asksConsent ? askForConsent(visit) : issue(visit, session);
-      if (visit.asked.prompt.none) {
+      if (visit.authorizeRequest.prompt.none) {
         if (decision.step !== 'barred' && decision.step !== 'stranger')
           return refuse(visit, 'interaction_required', 'a second factor is needed');
         return refuse(visit, 'login_required', 'an organization does not accept the way of the earlier sign-in');
@@ -237,13 +242,16 @@ export function createHostedLogin(
       return askForMore(visit, first, decision);
     },
 
-    /** Continues after consent, in the session that was asked; or answers `begin`, and stores none, if that is too weak now. */
+    /**
+     * Continues after consent, in the session that was asked; or answers `begin`, and stores none, if that is too weak
+     * now.
+     */
     async consented(visit: Visit, session: HostedSession, begin: () => FastifyReply): Promise<FastifyReply> {
       const decision = await decide(visit, factorOf(session));
       // If an enrollment was offered on the way here, the person has postponed it.
       const isEnough = decision.step === 'done' || (decision.step === 'enroll' && decision.until !== null);
       if (!isEnough) return begin();
-      await consents.give(visit.client, session.identityId, visit.asked.scope);
+      await consents.give(visit.client, session.identityId, visit.authorizeRequest.scope);
       return issue(visit, session);
     },
   };

@@ -23,24 +23,24 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
 
   app.get('/oauth/logout', async (request, reply) => {
     if (request.method === 'HEAD') return reply.send(); // a HEAD must not end anything
-    const asked = await parsed(request, readParameters(request.query));
+    const logoutRequest = await parsed(request, readParameters(request.query));
     const browser = cookie.read(request);
-    const current = await currentSession(asked, browser);
+    const current = await currentSession(logoutRequest, browser);
     // §2: without a hint about this very session, only the person can say that they meant it.
-    if (current.is === 'other') return askFirst(request, reply, asked, current.email);
-    return end(request, reply, asked, current.is === 'none' ? null : browser);
+    if (current.is === 'other') return askFirst(request, reply, logoutRequest, current.email);
+    return end(request, reply, logoutRequest, current.is === 'none' ? null : browser);
   });
 
   app.post('/oauth/logout', async (request, reply) => {
     const read = readParameters(request.query, request.body);
     const confirm = onlyOnce(read, ['confirm']).get('confirm');
     if (confirm !== undefined) assertOwnOrigin(request, baseUrl);
-    const asked = await parsed(request, read);
+    const logoutRequest = await parsed(request, read);
     // A POST from another site comes without our cookie; a GET sends it.
-    if (confirm === undefined) return redirect(request, reply, '/oauth/logout', asked.parameters);
+    if (confirm === undefined) return redirect(request, reply, '/oauth/logout', logoutRequest.parameters);
     const browser = cookie.read(request);
-    if (confirm !== 'yes') return stay(request, reply, asked);
-    return end(request, reply, asked, browser);
+    if (confirm !== 'yes') return stay(request, reply, logoutRequest);
+    return end(request, reply, logoutRequest, browser);
   });
 
   /** Parses the request. If that fails, the error page has the looks of the client that the request names. */
@@ -61,47 +61,52 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   }
 
   /** Ends the session of the cookie, where that applies, and the one that the hint proves to be meant. */
-  async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string | null) {
-    const named = namedSession(asked, cookie.read(request));
-    if (browser === null && named === null) return goOn(request, reply, asked);
-    const ended = await sessions.end(browser, asked.client?.environmentId ?? null, named);
+  async function end(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    logoutRequest: LogoutRequest,
+    browser: string | null,
+  ) {
+    const named = namedSession(logoutRequest, cookie.read(request));
+    if (browser === null && named === null) return goOn(request, reply, logoutRequest);
+    const ended = await sessions.end(browser, logoutRequest.client?.environmentId ?? null, named);
     if (browser !== null && !ended.othersLeft) cookie.clear(reply);
-    const token = await sso.leaving.begin(ended.ssoSessionIds, onwardOf(asked));
-    return token === null ? goOn(request, reply, asked) : redirect(request, reply, leavingUrl(baseUrl, token));
+    const token = await sso.leaving.begin(ended.ssoSessionIds, onwardOf(logoutRequest));
+    return token === null ? goOn(request, reply, logoutRequest) : redirect(request, reply, leavingUrl(baseUrl, token));
   }
 
-  function goOn(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
-    const { client, redirectUri, state } = asked;
+  function goOn(request: FastifyRequest, reply: FastifyReply, logoutRequest: LogoutRequest) {
+    const { client, redirectUri, state } = logoutRequest;
     if (redirectUri !== null) return redirect(request, reply, redirectUri, { state });
     if (wantsJson(request)) return reply.send({ redirect_to: null });
-    const values = { clientUrl: homeOf(asked), isUnconfirmed: false, isOver: false };
-    return sendPage(request, reply, 'signed-out', values, pageOptions(client, asked));
+    const values = { clientUrl: homeOf(logoutRequest), isUnconfirmed: false, isOver: false };
+    return sendPage(request, reply, 'signed-out', values, pageOptions(client, logoutRequest));
   }
 
   /**
    * Returns to the application's site, still signed in; without a site, a page says that they are. Not to the URI for
    * after a sign-out (RP-Initiated Logout 1.0 §2): that page would say that they are signed out.
    */
-  function stay(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
-    const home = homeOf(asked);
+  function stay(request: FastifyRequest, reply: FastifyReply, logoutRequest: LogoutRequest) {
+    const home = homeOf(logoutRequest);
     if (home !== null) return redirect(request, reply, home);
     if (wantsJson(request)) return reply.send({ redirect_to: null });
-    return sendPage(request, reply, 'still-signed-in', {}, pageOptions(asked.client, asked));
+    return sendPage(request, reply, 'still-signed-in', {}, pageOptions(logoutRequest.client, logoutRequest));
   }
 
-  function askFirst(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, email: string | null) {
-    const { client, parameters, redirectUri } = asked;
+  function askFirst(request: FastifyRequest, reply: FastifyReply, logoutRequest: LogoutRequest, email: string | null) {
+    const { client, parameters, redirectUri } = logoutRequest;
     if (wantsJson(request)) {
       const answer = { error: 'confirmation_required', error_description: 'post the same parameters with confirm=yes' };
       return reply.code(409).send(answer);
     }
-    const goesTo = [redirectUri, homeOf(asked)].filter((uri) => uri !== null);
+    const goesTo = [redirectUri, homeOf(logoutRequest)].filter((uri) => uri !== null);
     return sendPage(
       request,
       reply,
       'logout',
       { action: '/oauth/logout', params: parameters, email, client: client && { name: client.name } },
-      { ...pageOptions(client, asked), formActions: goesTo },
+      { ...pageOptions(client, logoutRequest), formActions: goesTo },
     );
   }
 
@@ -120,11 +125,11 @@ const namedSession = ({ hint }: LogoutRequest, askedIn: string | null): NamedSes
   hint?.isProven && hint.sessionId !== null ? { id: hint.sessionId, identityId: hint.subject, askedIn } : null;
 
 /** Where the person continues after the identity provider, or without it. */
-const onwardOf = (asked: LogoutRequest): Onward => ({
-  redirectUri: asked.redirectUri && withParameters(asked.redirectUri, { state: asked.state }),
-  homeUrl: homeOf(asked),
-  clientId: asked.client?.clientId ?? null,
-  uiLocales: asked.parameters.ui_locales ?? null,
+const onwardOf = (logoutRequest: LogoutRequest): Onward => ({
+  redirectUri: logoutRequest.redirectUri && withParameters(logoutRequest.redirectUri, { state: logoutRequest.state }),
+  homeUrl: homeOf(logoutRequest),
+  clientId: logoutRequest.client?.clientId ?? null,
+  uiLocales: logoutRequest.parameters.ui_locales ?? null,
 });
 
 const homeOf = ({ client }: LogoutRequest): string | null => siteOf(client?.redirectUris ?? []);

@@ -3,8 +3,14 @@ import type { AuthorizeRequest } from '../../domain/oidc/requests/authorize-requ
 import type { PageOptions } from '../pages/send-page.js';
 
 /** The options that all pages of a visit share. */
-export const pageOptions = ({ client, asked }: { client: Client; asked: AuthorizeRequest }): PageOptions => ({
+export const pageOptions = ({
   client,
-  uiLocales: asked.parameters.ui_locales,
-  formActions: [asked.redirectUri],
+  authorizeRequest,
+}: {
+  client: Client;
+  authorizeRequest: AuthorizeRequest;
+}): PageOptions => ({
+  client,
+  uiLocales: authorizeRequest.parameters.ui_locales,
+  formActions: [authorizeRequest.redirectUri],
 });

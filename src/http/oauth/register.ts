@@ -11,6 +11,7 @@ import { readerLocaleOf } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { captchaField, wrongWithCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
+import { pageOptions } from './page-options.js';
 import { newPasswordErrorOf } from './password/errors.js';
 import { sendSignUp } from './register-page.js';
 import { throttled } from './throttles.js';
@@ -29,7 +30,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
     const visit = await hosted.enter(request, reply, readParameters(request.query));
     if (!visit) return reply;
     const { settings } = visit.client;
-    const email = visit.asked.loginHint ?? '';
+    const email = visit.authorizeRequest.loginHint ?? '';
     // Without passwords, the first right code signs up.
     if (!letsSignUp(visit) || !settings.passwordLoginEnabled) return signInPage.send(visit, { email });
     return sendSignUp(visit, { email }, captcha);
@@ -66,7 +67,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
         password,
         firstName: typed.firstName || null,
         lastName: typed.lastName || null,
-        locale: readerLocaleOf(request, visit),
+        locale: readerLocaleOf(request, pageOptions(visit)),
         parameters: flowOf(visit),
       });
       browserCookie.set(reply, browser, after(now(), identityLinkLife.verify_email), now());

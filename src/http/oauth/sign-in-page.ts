@@ -33,9 +33,9 @@ const refusals: TextKey[] = [
 ];
 
 /** A notice in advance. The account pages ask for a recent sign-in (`max_age`) before protected changes. */
-function noticeOf({ asked, toAccount }: Visit): TextKey | null {
-  if (isRecovery(asked)) return 'sign_in.notice.recovery';
-  return toAccount && asked.maxAge !== null ? 'sign_in.notice.own_account' : null;
+function noticeOf({ authorizeRequest, toAccount }: Visit): TextKey | null {
+  if (isRecovery(authorizeRequest)) return 'sign_in.notice.recovery';
+  return toAccount && authorizeRequest.maxAge !== null ? 'sign_in.notice.own_account' : null;
 }
 
 /** The page that asks who the person is, by methods that the client's Environment and the organization allow. */
@@ -44,9 +44,9 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 
   /** The values that all forms share, without `method`, which each form sets itself. */
   function valuesOf(visit: Visit, { email, error }: ShownSignIn) {
-    const { client, asked } = visit;
+    const { client, authorizeRequest } = visit;
     const notice = noticeOf(visit);
-    const params = keptMethodOf(asked.parameters);
+    const params = keptMethodOf(authorizeRequest.parameters);
     const shown = shownClient(client);
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;
@@ -160,7 +160,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
         if (goesByAddress) return sendSsoForm(visit, shown);
         return sendBarred(visit, { code: 'sso_required', methods: [], connections });
       }
-      const wantsCode = visit.asked.parameters.method === 'code' || !methods.includes('password');
+      const wantsCode = visit.authorizeRequest.parameters.method === 'code' || !methods.includes('password');
       if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);
       if (methods.includes('password')) return sendPasswordForm(visit, shown);
       if (offersSso(visit)) return sendSsoForm(visit, shown);

@@ -29,11 +29,11 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
 
   /** Starts a sign-in and sets the browser's cookie. @throws SsoRefused */
   async function begin(
-    { request, reply, asked }: Visit,
+    { request, reply, authorizeRequest }: Visit,
     connection: SsoConnection,
     { email = null, isAnother = false }: OnTheWay,
   ) {
-    const { method: _, ...same } = asked.parameters;
+    const { method: _, ...same } = authorizeRequest.parameters;
     const parameters = email === null ? same : { ...same, login_hint: email }; // so that nobody has to type it again
     const isOurForm = request.method === 'POST';
     const started = await signIn.start({
@@ -41,10 +41,10 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
       purpose: 'identity',
       parameters: isOurForm ? begunHere(parameters) : parameters,
       browser: cookie.read(request),
-      loginHint: email ?? asked.loginHint,
-      forceAuthn: asked.prompt.login,
-      selectAccount: isAnother || asked.prompt.selectAccount,
-      maxAge: asked.maxAge,
+      loginHint: email ?? authorizeRequest.loginHint,
+      forceAuthn: authorizeRequest.prompt.login,
+      selectAccount: isAnother || authorizeRequest.prompt.selectAccount,
+      maxAge: authorizeRequest.maxAge,
     });
     cookie.set(reply, started.browser, started.expiresAt, now());
     return started.url;
@@ -67,15 +67,16 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
      * The connection that a sign-in uses at once: the one of its organization, of the address in `login_hint`, or the
      * Environment's default. Null if the person asked for the page, or came back to it.
      */
-    async wanted({ client, asked, organization }: Visit): Promise<SsoConnection | null> {
+    async wanted({ client, authorizeRequest, organization }: Visit): Promise<SsoConnection | null> {
       const { defaultSsoConnectionId, hasSso } = client.settings;
-      if (!hasSso || asked.parameters.method !== undefined) return null;
+      if (!hasSso || authorizeRequest.parameters.method !== undefined) return null;
       if (organization && !(organization.policy.allows.sso || wantsSso(organization.policy))) return null;
       if (organization?.connectionId) return endUsers.connection(client, organization.connectionId);
       // The organization requires its own provider, which is off: anybody who came back from another one would be
       // barred.
       if (organization?.hasConnection && wantsSso(organization.policy)) return null;
-      const known = asked.loginHint === null ? null : await endUsers.connectionFor(client, asked.loginHint);
+      const known =
+        authorizeRequest.loginHint === null ? null : await endUsers.connectionFor(client, authorizeRequest.loginHint);
       if (known) return known;
       return defaultSsoConnectionId === null ? null : endUsers.connection(client, defaultSsoConnectionId);
     },

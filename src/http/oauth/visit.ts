@@ -5,7 +5,6 @@ import type { Client } from '../../domain/oidc/clients/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { parseAccountRequest } from '../../domain/oidc/requests/account-request.js';
-import type { AskedOrganization } from '../../domain/oidc/requests/asked-organization.js';
 import {
   type AuthorizeRequest,
   clientIdOf,
@@ -13,6 +12,7 @@ import {
 } from '../../domain/oidc/requests/authorize-request.js';
 import { readHint } from '../../domain/oidc/requests/hints.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/requests/parameters.js';
+import type { RequestedOrganization } from '../../domain/oidc/requests/requested-organization.js';
 import { allowedOf, wantsSso } from '../../domain/organizations/barred.js';
 import { inShareOf } from '../../platform/context.js';
 import { answerClient } from './answer-client.js';
@@ -22,12 +22,15 @@ export interface Visit {
   request: FastifyRequest;
   reply: FastifyReply;
   client: Client;
-  asked: AuthorizeRequest;
+  authorizeRequest: AuthorizeRequest;
   hintedSubject: string | null;
-  /** Whether it ends at a page of the person's own account: then `asked.redirectUri` is ours, and gets no code. */
+  /**
+   * Whether it ends at a page of the person's own account: then `authorizeRequest.redirectUri` is ours, and gets no
+   * code.
+   */
   toAccount: boolean;
   /** The organization of the sign-in: `organization` of the request. */
-  organization: AskedOrganization | null;
+  organization: RequestedOrganization | null;
   /** The sign-in methods of the Environment that the organization allows; or all, if a recovery code can follow. */
   methods: LoginMethod[];
 }
@@ -47,7 +50,7 @@ const bound = [
 ] as const;
 
 /** The parameters of a request that no later step may change, as one text to which a sealed token can be bound. */
-export const boundParametersOf = ({ asked: { parameters } }: Pick<Visit, 'asked'>): string =>
+export const boundParametersOf = ({ authorizeRequest: { parameters } }: Pick<Visit, 'authorizeRequest'>): string =>
   JSON.stringify(bound.map((name) => parameters[name] ?? null));
 
 /**
@@ -59,7 +62,8 @@ export const isRecovery = ({ parameters }: Pick<AuthorizeRequest, 'parameters'>)
   parameters.method === 'recovery';
 
 /** The `method` of the pages that mail a code. */
-export const codeMethodOf = ({ asked }: Pick<Visit, 'asked'>) => (isRecovery(asked) ? 'recovery' : 'code');
+export const codeMethodOf = ({ authorizeRequest }: Pick<Visit, 'authorizeRequest'>) =>
+  isRecovery(authorizeRequest) ? 'recovery' : 'code';
 
 /** Keeps the `method` of somebody who asked for a page rather than their provider; code forms set their own. */
 export function keptMethodOf({ method, ...others }: Record<string, string>): Record<string, string> {
@@ -67,9 +71,9 @@ export function keptMethodOf({ method, ...others }: Record<string, string>): Rec
 }
 
 /** A visit's authorization request as it continues later: for a page, and with the sign-in page's own choice. */
-export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> {
-  const { prompt, ...parameters } = keptMethodOf(asked.parameters);
-  return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
+export function flowOf({ authorizeRequest }: Pick<Visit, 'authorizeRequest'>): Record<string, string> {
+  const { prompt, ...parameters } = keptMethodOf(authorizeRequest.parameters);
+  return prompt === undefined || authorizeRequest.prompt.none ? parameters : { ...parameters, prompt };
 }
 
 /** The request once somebody has signed in for it: without what asks for that (OpenID Connect Core 3.1.2.1). */
@@ -78,8 +82,8 @@ export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, str
 }
 
 /** Where somebody who cannot continue begins the sign-in again. */
-function wayOf(visit: Pick<Visit, 'asked' | 'methods'>) {
-  const forgot = new URLSearchParams(keptMethodOf(visit.asked.parameters));
+function wayOf(visit: Pick<Visit, 'authorizeRequest' | 'methods'>) {
+  const forgot = new URLSearchParams(keptMethodOf(visit.authorizeRequest.parameters));
   return {
     signInUrl: `/oauth/authorize?${new URLSearchParams(flowOf(visit))}`,
     forgotUrl: visit.methods.includes('password') ? `/oauth/password/forgot?${forgot}` : null,
@@ -87,9 +91,9 @@ function wayOf(visit: Pick<Visit, 'asked' | 'methods'>) {
 }
 
 /** Where somebody else signs in, in a browser whose person cannot continue: `login_hint` named that person. */
-export function anotherPersonUrl(visit: Pick<Visit, 'asked'>): string {
+export function anotherPersonUrl(visit: Pick<Visit, 'authorizeRequest'>): string {
   const { login_hint: _, ...parameters } = flowOf(visit);
-  const prompt = visit.asked.prompt.consent ? 'login consent' : 'login';
+  const prompt = visit.authorizeRequest.prompt.consent ? 'login consent' : 'login';
   return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt })}`;
 }
 
@@ -101,10 +105,10 @@ export const letsSignUp = ({ client, organization }: Pick<Visit, 'client' | 'org
 export const offersSso = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
   client.settings.hasSso && (organization === null || organization.policy.allows.sso);
 
-type VisitsDeps = Pick<Provider, 'askedOrganizations' | 'baseUrl' | 'clients' | 'keys'>;
+type VisitsDeps = Pick<Provider, 'requestedOrganizations' | 'baseUrl' | 'clients' | 'keys'>;
 
 /** Reads and checks the authorization requests of hosted pages. */
-export function createVisits({ askedOrganizations, baseUrl, clients, keys }: VisitsDeps) {
+export function createVisits({ requestedOrganizations, baseUrl, clients, keys }: VisitsDeps) {
   /** Checks every parameter of the request; null if it was answered already. */
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
     const client = await clients.find(clientIdOf(read));
@@ -117,21 +121,26 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
       const { state, error, description, ...where } = parsed.redirected;
       const { values } = read;
       const prompt = { none: values.get('prompt') === 'none' };
-      const to = { request, reply, client, asked: { ...where, prompt, uiLocales: values.get('ui_locales') ?? null } };
+      const to = {
+        request,
+        reply,
+        client,
+        authorizeRequest: { ...where, prompt, uiLocales: values.get('ui_locales') ?? null },
+      };
       answerClient(to, { error, error_description: description, state, iss: baseUrl });
       return null;
     }
-    const { request: asked } = parsed;
-    const hint = asked.idTokenHint === null ? null : await readHint(keys, asked.idTokenHint);
+    const { request: authorizeRequest } = parsed;
+    const hint = authorizeRequest.idTokenHint === null ? null : await readHint(keys, authorizeRequest.idTokenHint);
     const toAccount = ofAccount !== null;
     // One's own account is the same in every organization.
-    const named = toAccount ? null : asked.organization;
-    const organization = named === null ? null : await askedOrganizations(client.environmentId, named);
+    const named = toAccount ? null : authorizeRequest.organization;
+    const organization = named === null ? null : await requestedOrganizations(client.environmentId, named);
     const open = methodsOf(client.settings);
-    const isBound = organization !== null && !(isRecovery(asked) && wantsSso(organization.policy));
+    const isBound = organization !== null && !(isRecovery(authorizeRequest) && wantsSso(organization.policy));
     const methods = isBound ? allowedOf(open, organization.policy) : open;
     const hintedSubject = hint?.subject ?? null;
-    const visit = { request, reply, client, asked, hintedSubject, toAccount, organization, methods };
+    const visit = { request, reply, client, authorizeRequest, hintedSubject, toAccount, organization, methods };
     request.way = () => wayOf(visit);
     return visit;
   }

@@ -10,7 +10,12 @@ import type { Visit } from './visit.js';
  */
 export function waysBack(baseUrl: string) {
   const refuse = (visit: Visit, error: OAuthErrorCode, description: string): FastifyReply =>
-    answerClient(answering(visit), { error, error_description: description, state: visit.asked.state, iss: baseUrl });
+    answerClient(answering(visit), {
+      error,
+      error_description: description,
+      state: visit.authorizeRequest.state,
+      iss: baseUrl,
+    });
   return {
     /** Returns to the client with an error. */
     refuse,
@@ -20,18 +25,18 @@ export function waysBack(baseUrl: string) {
 
     /** Returns to the client with a code; without one, to a page of the account, with `more` in its address. */
     leave(visit: Visit, code: string | null, more: Record<string, string> = {}): FastifyReply {
-      const { request, reply, asked } = visit;
-      if (code === null) return redirect(request, reply, asked.redirectUri, more);
-      return answerClient(answering(visit), { code, state: asked.state, iss: baseUrl });
+      const { request, reply, authorizeRequest } = visit;
+      if (code === null) return redirect(request, reply, authorizeRequest.redirectUri, more);
+      return answerClient(answering(visit), { code, state: authorizeRequest.state, iss: baseUrl });
     },
   };
 }
 
-const answering = ({ request, reply, client, asked }: Visit) => ({
+const answering = ({ request, reply, client, authorizeRequest }: Visit) => ({
   request,
   reply,
   client,
-  asked: { ...asked, uiLocales: asked.parameters.ui_locales ?? null },
+  authorizeRequest: { ...authorizeRequest, uiLocales: authorizeRequest.parameters.ui_locales ?? null },
 });
 
 /**

@@ -54,7 +54,7 @@ export function sendPage<P extends keyof Pages>(
   }: PageOptions = {},
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
-  const locale = readerLocaleOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
+  const locale = readerLocaleOf(request, { client, uiLocales });
   const branding = client ? brandingOf(client) : null;
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
   const kept = isKept(request, name);
@@ -67,14 +67,14 @@ export function sendPage<P extends keyof Pages>(
 }
 
 interface Reader {
-  client: Pick<Looks, 'settings'> | null;
-  asked: { parameters: { ui_locales?: string | null } };
+  client?: Pick<Looks, 'settings'> | null;
+  uiLocales?: string | null;
 }
 
 /** The language of the person who sent a request, for pages and mails. */
-export const readerLocaleOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
+export const readerLocaleOf = ({ headers }: FastifyRequest, { client, uiLocales }: Reader): Locale =>
   chooseLocale({
-    uiLocales: parameters.ui_locales,
+    uiLocales,
     acceptLanguage: headers['accept-language'],
     default: client?.settings.defaultLocale,
   });

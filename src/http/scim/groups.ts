@@ -35,8 +35,8 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
     projection,
   });
 
-  const list = async (request: Parameters<typeof directoryOf>[0], asked: Record<string, unknown>) => {
-    const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
+  const list = async (request: Parameters<typeof directoryOf>[0], parameters: Record<string, unknown>) => {
+    const [wanted, projection] = [listRequestOf(parameters), projectionOf(parameters)];
     const page = { ...wanted, count: groupsOnPage(wanted.count, projection) };
     const { total, rows } = await service.list(directoryOf(request), page, hasMembers(projection));
     const resources = rows.map((one) => projected(kind, resource(one), projection));

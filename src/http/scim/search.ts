@@ -19,8 +19,8 @@ import { listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js
  */
 export function search(app: FastifyInstance, { users, groups, baseUrl }: ScimOptions): void {
   app.post('/.search', { config: { events: [] } }, async (request, reply) => {
-    const asked = searchOf(request.body);
-    const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
+    const parameters = searchOf(request.body);
+    const [wanted, projection] = [listRequestOf(parameters), projectionOf(parameters)];
     const directory = directoryOf(request);
     const ofUsers = async (one: ListRequest): Promise<Found<Resource>> => {
       const { total, rows } = await users.list(directory, one, wants(userKind, projection, 'groups'));

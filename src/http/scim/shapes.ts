@@ -10,13 +10,13 @@ import { integerForm } from '../surfaces/validation.js';
 export const mostResults = 200;
 const usual = 100;
 
-type Asked = Record<string, unknown>;
+type ListParameters = Record<string, unknown>;
 
 /** @throws ScimRefused invalidValue */
-export function projectionOf(asked: Asked): Projection {
+export function projectionOf(parameters: ListParameters): Projection {
   const projection = {
-    attributes: namesIn(asked.attributes, 'attributes'),
-    excludedAttributes: namesIn(asked.excludedAttributes, 'excludedAttributes'),
+    attributes: namesIn(parameters.attributes, 'attributes'),
+    excludedAttributes: namesIn(parameters.excludedAttributes, 'excludedAttributes'),
   };
   assertProjection(projection);
   return projection;
@@ -32,7 +32,13 @@ function namesIn(value: unknown, name: string): string[] {
 }
 
 /** @throws ScimRefused invalidFilter, invalidValue */
-export function listRequestOf({ filter, sortBy, sortOrder = 'ascending', startIndex, count }: Asked): ListRequest {
+export function listRequestOf({
+  filter,
+  sortBy,
+  sortOrder = 'ascending',
+  startIndex,
+  count,
+}: ListParameters): ListRequest {
   if (filter !== undefined && typeof filter !== 'string')
     throw new ScimRefused('invalidFilter', 'The filter has to be a text');
   if (sortBy !== undefined && typeof sortBy !== 'string')
@@ -58,7 +64,7 @@ function whole(value: unknown, name: string, otherwise: number): number {
 }
 
 /** The body of a search (RFC 7644 §3.4.3). @throws ScimRefused invalidSyntax */
-export function searchOf(body: unknown): Asked {
+export function searchOf(body: unknown): ListParameters {
   if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body must be an object');
   return body;
 }

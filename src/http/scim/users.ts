@@ -24,8 +24,8 @@ export function users(app: FastifyInstance, { users: service, baseUrl }: ScimOpt
   const resource = ({ row, groups }: UserWithGroups) => presentUser(row, groups, baseUrl);
   const answerOf = (found: UserWithGroups, projection: Projection) => ({ kind, resource: resource(found), projection });
 
-  const list = async (request: Parameters<typeof directoryOf>[0], asked: Record<string, unknown>) => {
-    const [wanted, projection] = [listRequestOf(asked), projectionOf(asked)];
+  const list = async (request: Parameters<typeof directoryOf>[0], parameters: Record<string, unknown>) => {
+    const [wanted, projection] = [listRequestOf(parameters), projectionOf(parameters)];
     const isWithGroups = wants(kind, projection, 'groups');
     const { total, rows } = await service.list(directoryOf(request), wanted, isWithGroups);
     const resources = rows.map((one) => projected(kind, resource(one), projection));

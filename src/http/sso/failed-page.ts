@@ -53,8 +53,8 @@ const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
  * knows the person, their provider would return the same account while its session lasts: so it has to ask.
  */
 const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
-  const { client, asked, methods, organization } = visit;
-  const { method: _, ...same } = asked.parameters;
+  const { client, authorizeRequest, methods, organization } = visit;
+  const { method: _, ...same } = authorizeRequest.parameters;
   const { login_hint: __, ...ofNobody } = same; // it may name the one who was refused
   const parameters = isWrongAccount(code) ? askingWho(ofNobody) : same;
   const isOnly = organization !== null && wantsSso(organization.policy);

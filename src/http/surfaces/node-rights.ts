@@ -1,4 +1,4 @@
-import type { Asked } from '../../domain/access/rights.js';
+import type { RequiredRight } from '../../domain/access/rights.js';
 import type { Caller } from '../../domain/caller.js';
 import { DomainError } from '../../domain/errors.js';
 import { forbiddenFor } from '../../domain/forbidden.js';
@@ -11,10 +11,10 @@ import type { Services } from '../../services.js';
  */
 export async function assertHoldsAt(
   { services, scope, caller }: { services: Pick<Services, 'rights'>; scope: EnvironmentScope; caller: Caller },
-  asked: Asked,
+  required: RequiredRight,
   nodeId: string | null,
 ): Promise<void> {
-  const held = await services.rights.holdsAt(scope, caller, asked, nodeId);
+  const held = await services.rights.holdsAt(scope, caller, required, nodeId);
   if (held === 'node_not_found') throw new DomainError('nodes.node_not_found');
-  if (held === 'lacking') throw forbiddenFor(caller, asked);
+  if (held === 'lacking') throw forbiddenFor(caller, required);
 }

@@ -5,7 +5,7 @@ import type { Caller } from '../../caller.js';
 import { DomainError } from '../../errors.js';
 import { cannotGrant, forbiddenFor } from '../../forbidden.js';
 import type { Evaluation } from '../decisions/evaluate.js';
-import type { Asked, Rights } from '../rights.js';
+import type { RequiredRight, Rights } from '../rights.js';
 import { lackingAtEach, type WantedGrant } from '../roles/granting.js';
 import { type PlacedAssignment, placeAssignments, type WantedByNewcomer } from './assigning.js';
 import { othersPeople, readingPeople, tiesInside } from './strangers.js';
@@ -45,8 +45,13 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
   }
 
   /** Which of some people belong to organizations outside the part of the tree in which an end user gives roles. */
-  async function othersTo(scope: EnvironmentScope, caller: Caller, asked: Asked, identityIds: readonly string[]) {
-    const reach = (await rights.reach(scope, caller, asked)) ?? [];
+  async function othersTo(
+    scope: EnvironmentScope,
+    caller: Caller,
+    required: RequiredRight,
+    identityIds: readonly string[],
+  ) {
+    const reach = (await rights.reach(scope, caller, required)) ?? [];
     const reads = (await rights.reach(scope, caller, readingPeople)) ?? [];
     return othersPeople(db, scope, { identityIds, reach, reads });
   }
@@ -87,11 +92,11 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     async strangers(
       scope: EnvironmentScope,
       caller: Caller,
-      asked: Asked,
+      required: RequiredRight,
       ids: readonly string[],
     ): Promise<Set<string>> {
-      if (caller.type === 'identity') return othersTo(scope, caller, asked, ids);
-      const reach = rights.partOf(scope, caller, asked);
+      if (caller.type === 'identity') return othersTo(scope, caller, required, ids);
+      const reach = rights.partOf(scope, caller, required);
       if (reach === null || rights.partOf(scope, caller, readingPeople) === null) return new Set();
       const ties = await tiesInside(db, scope, caller, { identityIds: ids, reach });
       return new Set(ids.filter((id) => !ties.get(id)?.isMember && !ties.get(id)?.isHolder));

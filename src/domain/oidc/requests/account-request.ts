@@ -29,8 +29,8 @@ export function parseAccountRequest(read: ReadParameters, baseUrl: string): Pars
     client_id: values.get('client_id') ?? null,
     ui_locales: values.get('ui_locales') ?? null,
   });
-  const asked = { ...read, values: new Map([...values, ['redirect_uri', redirectUri], ['response_type', 'code']]) };
-  const parsed = parseAuthorizeRequest(asked, {
+  const requested = { ...read, values: new Map([...values, ['redirect_uri', redirectUri], ['response_type', 'code']]) };
+  const parsed = parseAuthorizeRequest(requested, {
     clientType: 'confidential',
     redirectUris: [redirectUri],
     scopes: [],

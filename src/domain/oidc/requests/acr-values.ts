@@ -1,6 +1,6 @@
 import { aal1, aal2 } from '../../sessions/first-factor.js';
 
-export interface AskedLevel {
+export interface RequestedLevel {
   /** Whether only `urn:gatehouse:aal2` will do. */
   requiresAal2: boolean;
   /**
@@ -14,7 +14,7 @@ export interface AskedLevel {
  * The meaning of `acr_values`: levels in order of preference, any of which is acceptable (OpenID Connect Core 3.1.2.1,
  * 5.5.1.1).
  */
-export function levelIn(acrValues: string | undefined): AskedLevel {
+export function levelIn(acrValues: string | undefined): RequestedLevel {
   const levels = acrValues?.split(' ').filter((value) => value === aal1 || value === aal2) ?? [];
   const isFirst = levels[0] === aal2;
   const takesAal1 = levels.includes(aal1);

@@ -1,8 +1,8 @@
 import { isRegistered } from '../clients/redirect-uris.js';
 import { OAuthError, type OAuthErrorCode } from '../oauth-error.js';
-import { givenScopes, type ScopeName } from '../scopes.js';
+import { allowedScopes, type ScopeName } from '../scopes.js';
 import { isChallenge } from '../tokens/pkce.js';
-import { type AskedLevel, levelIn } from './acr-values.js';
+import { levelIn, type RequestedLevel } from './acr-values.js';
 import { longestHint } from './hints.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
 
@@ -10,7 +10,7 @@ import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js'
 export type ResponseMode = 'query' | 'form_post';
 
 /** A well-formed authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1). */
-export interface AuthorizeRequest extends AskedLevel {
+export interface AuthorizeRequest extends RequestedLevel {
   redirectUri: string;
   responseMode: ResponseMode;
   scope: ScopeName[];
@@ -125,7 +125,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
   if (values.has('registration')) return redirected('registration_not_supported', 'registration is not supported');
 
   assertResponse(values);
-  const scope = givenScopes(values.get('scope'), client.scopes);
+  const scope = allowedScopes(values.get('scope'), client.scopes);
   const parsed = {
     request: {
       redirectUri,
@@ -200,15 +200,15 @@ function challengeIn(values: Parameters, client: AuthorizeClient): string | null
 }
 
 function promptIn(values: Parameters): AuthorizeRequest['prompt'] {
-  const asked = values.get('prompt')?.split(' ').filter(Boolean) ?? [];
-  const unknown = asked.find((value) => !prompts.includes(value));
+  const requested = values.get('prompt')?.split(' ').filter(Boolean) ?? [];
+  const unknown = requested.find((value) => !prompts.includes(value));
   if (unknown !== undefined) throw invalid('prompt has an unknown value');
-  if (asked.includes('none') && asked.length > 1) throw invalid('prompt=none cannot be combined with others');
+  if (requested.includes('none') && requested.length > 1) throw invalid('prompt=none cannot be combined with others');
   return {
-    none: asked.includes('none'),
-    login: asked.includes('login'),
-    consent: asked.includes('consent'),
-    selectAccount: asked.includes('select_account'),
+    none: requested.includes('none'),
+    login: requested.includes('login'),
+    consent: requested.includes('consent'),
+    selectAccount: requested.includes('select_account'),
   };
 }
 

@@ -9,7 +9,7 @@ import { environmentExists } from '../../existing-environment.js';
 import { belongingOfSignIn } from '../../organizations/belonging.js';
 import type { Client } from '../clients/clients.js';
 import { OAuthError } from '../oauth-error.js';
-import { givenScopes } from '../scopes.js';
+import { allowedScopes } from '../scopes.js';
 import { type Granted, grantColumns, subjectColumns } from './claims.js';
 import {
   presentedLocked,
@@ -40,12 +40,12 @@ export interface Refreshed {
 
 export interface Grants {
   /**
-   * @param asked the scope that the client wants this time, as it was sent; undefined for everything that was granted.
+   * @param requestedScope as the client sent it; undefined for everything that was granted.
    *   Scopes that an authorization request ignores are ignored here, too: libraries repeat at each refresh what they
    *   are configured to ask for
    * @throws OAuthError invalid_grant, invalid_scope
    */
-  refresh(client: Client, token: string, asked?: string): Promise<Refreshed>;
+  refresh(client: Client, token: string, requestedScope?: string): Promise<Refreshed>;
   /** Ends a grant with all its tokens, with an event; once. */
   revoke(grantId: string, reason: RevocationReason): Promise<void>;
 }
@@ -89,14 +89,15 @@ const columns = `${grantColumns}, ${subjectColumns}`;
  * SQL: a client with a grant of no scope may repeat its request, and gets no scope; for other grants, a token without a
  * scope would be useless.
  */
-const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
+const isWithin = (requestedScope: string) =>
+  `${requestedScope} <@ g.scope and (${requestedScope} <> '{}' or g.scope = '{}')`;
 
 /**
  * A request for more than was granted, or for none of it, is refused and does not use up the token (RFC 6749 §6). With
  * a token that was used up too long ago to be forgiven, it is a reuse like any other.
  */
-const statusWithin = (since: string, asked: string) =>
-  `case when (spent_at is null or spent_at >= ${since}) and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true)
+const statusWithin = (since: string, requestedScope: string) =>
+  `case when (spent_at is null or spent_at >= ${since}) and not coalesce(${isWithin(`string_to_array(${requestedScope}, ' ')`)}, true)
     then 'exceeding' else ${status(since)} end`;
 
 const rotateStatement = {
@@ -137,7 +138,7 @@ interface PresentedToken {
   client: Client;
   token: string;
   /** The wanted scope, in the form of the parameter; null for everything that was granted. */
-  asked: string | null;
+  requestedScope: string | null;
 }
 
 type SlidingRow = Row & { position: string; slidTo: Date; expiresAt: Date };
@@ -148,7 +149,7 @@ type SlidingRow = Row & { position: string; slidTo: Date; expiresAt: Date };
 const valuesOf = (shown: readonly PresentedToken[]) => [
   shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
   uuidArray(shown.map(({ client }) => client.id)),
-  shown.map(({ asked }) => asked),
+  shown.map(({ requestedScope }) => requestedScope),
 ];
 
 /** Grants of clients: refreshed, and ended (contract §2). */
@@ -203,10 +204,14 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
   }
 
   return {
-    async refresh(client, token, asked) {
+    async refresh(client, token, requestedScope) {
       const rotates = client.clientType === 'public' || client.rotateRefreshTokens;
-      const wanted = asked === undefined ? null : givenScopes(asked, client.scopes);
-      const { row, next } = await (rotates ? rotate : slide)({ client, token, asked: wanted?.join(' ') ?? null });
+      const wanted = requestedScope === undefined ? null : allowedScopes(requestedScope, client.scopes);
+      const { row, next } = await (rotates ? rotate : slide)({
+        client,
+        token,
+        requestedScope: wanted?.join(' ') ?? null,
+      });
       if (row?.status === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
       if (!row || row.status === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
       if (row.status === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');

@@ -7,7 +7,7 @@ import type { AccountVisit } from './visit.js';
 
 /** The language of the person's pages, for what is mailed to them. */
 export const accountLocaleOf = ({ request, client, uiLocales }: AccountVisit) =>
-  readerLocaleOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
+  readerLocaleOf(request, { client, uiLocales });
 
 type Common = 'params' | 'query' | 'client';
 

@@ -47,7 +47,10 @@ export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
 
 const tokenIn = (read: ReadParameters) => onlyOnce(read, ['passkey_token']).get('passkey_token') ?? '';
 
-const requestOf = ({ client, asked }: Visit) => ({ oauthClientId: client.id, parameters: asked.parameters });
+const requestOf = ({ client, authorizeRequest }: Visit) => ({
+  oauthClientId: client.id,
+  parameters: authorizeRequest.parameters,
+});
 
 function assertAllowed({ methods }: Visit) {
   if (!methods.includes('passkey')) throw new OAuthError('access_denied', 'sign-in with a passkey is off');

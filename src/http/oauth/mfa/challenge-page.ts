@@ -24,7 +24,7 @@ export interface ShownChallenge extends Begun {
 /** Asks for the second factor, by one of the available ones. A script gets the same in JSON. */
 export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyReply {
   const { token, expiresAt, email, factors, isSent = false, isAgain = false, error = null } = challenge;
-  const { request, reply, client, asked } = visit;
+  const { request, reply, client, authorizeRequest } = visit;
   if (wantsJson(request)) {
     const isDone = isSent && error === null; // the request was for a code, which is on its way
     return reply.code(isDone ? 200 : 401).send({
@@ -44,7 +44,7 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
     reply,
     'mfa-challenge',
     {
-      params: asked.parameters,
+      params: authorizeRequest.parameters,
       token,
       email,
       otherUrl: anotherPersonUrl(visit),

@@ -42,7 +42,7 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
 
 /** Asks for a passkey or security key; the script does the rest, at its own endpoints. */
 function sendWebauthnEnrollment({ visit, token }: Step) {
-  const { request, reply, client, asked } = visit;
+  const { request, reply, client, authorizeRequest } = visit;
   if (wantsJson(request)) return reply.send({ enrollment_token: token });
   return sendPage(
     request,
@@ -50,7 +50,7 @@ function sendWebauthnEnrollment({ visit, token }: Step) {
     'mfa-enroll-webauthn',
     {
       otherAction: '/oauth/mfa/enroll',
-      params: asked.parameters,
+      params: authorizeRequest.parameters,
       token,
       client: shownClient(client),
     },

@@ -15,7 +15,7 @@ export interface ShownEnrollment extends Omit<Begun, 'email'> {
 
 /** Asks the person to choose a factor to enroll. A script gets the same in JSON. */
 export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until }: ShownEnrollment): FastifyReply {
-  const { request, reply, client, asked } = visit;
+  const { request, reply, client, authorizeRequest } = visit;
   if (wantsJson(request)) {
     return reply.code(401).send({
       error: 'mfa_enrollment_required',
@@ -32,7 +32,7 @@ export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until 
     'mfa-enroll',
     {
       action: '/oauth/mfa/enroll',
-      params: asked.parameters,
+      params: authorizeRequest.parameters,
       token,
       factors,
       until,

@@ -92,7 +92,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       'recovery-codes',
       {
         action: '/oauth/mfa-enroll-codes',
-        params: visit?.asked.parameters ?? {},
+        params: visit?.authorizeRequest.parameters ?? {},
         token: visit && enrollmentToken,
         codesToken,
         codes,

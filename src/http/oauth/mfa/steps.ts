@@ -87,7 +87,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     const page = { codes, enrollmentToken: token };
     const codes_token = sealedCodes.seal(page, codesBrowser.mark(request, reply));
     // After the sign-in is over, the page knows its looks and its reader's language only from these parameters.
-    const { client_id = null, ui_locales = null } = visit.asked.parameters;
+    const { client_id = null, ui_locales = null } = visit.authorizeRequest.parameters;
     return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, client_id, ui_locales });
   }
 

@@ -20,7 +20,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (a
   app.get('/oauth/password/forgot', async (request, reply) => {
     const visit = await hosted.enter(request, reply, readParameters(request.query));
     if (!visit) return reply;
-    const email = visit.asked.loginHint ?? '';
+    const email = visit.authorizeRequest.loginHint ?? '';
     if (!visit.client.settings.passwordLoginEnabled) return signInPage.send(visit, { email });
     return sendForgot(visit, { email, error: null });
   });
@@ -36,7 +36,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     if (!isMailable(email) || email.length > 320) {
       return sendForgot(visit, { email, error: 'sign_up.error.email_invalid' });
     }
-    const locale = readerLocaleOf(request, visit);
+    const locale = readerLocaleOf(request, pageOptions(visit));
     await logins.passwordReset.forgot({ client, email, locale, parameters: flowOf(visit) });
     if (wantsJson(request)) return reply.send({ status: 'check_your_email' });
     return signInPage.send(visit, { email, error: 'sign_in.notice.reset_mail' });

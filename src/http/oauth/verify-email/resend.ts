@@ -9,6 +9,7 @@ import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { linkPageOptions, linkVisit } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
+import { pageOptions } from '../page-options.js';
 import { throttled } from '../throttles.js';
 import { typedEmail } from '../typed-email.js';
 import { flowOf } from '../visit.js';
@@ -35,7 +36,7 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
       await resend.withTicket({
         client: visit.client,
         ticket: form.get('ticket') ?? '',
-        locale: readerLocaleOf(request, visit),
+        locale: readerLocaleOf(request, pageOptions(visit)),
         parameters: flowOf(visit),
       });
       if (wantsJson(request)) return sendStatus(reply);

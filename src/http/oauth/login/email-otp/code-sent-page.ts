@@ -46,9 +46,9 @@ export function sendCodeEntry(
   error: TextKey | null,
   captcha: Captcha,
 ) {
-  const { request, reply, client, asked } = visit;
+  const { request, reply, client, authorizeRequest } = visit;
   const siteKey = signInNeedsCaptcha(client) ? captcha.siteKey : null;
-  const params = { ...asked.parameters, method: codeMethodOf(visit) };
+  const params = { ...authorizeRequest.parameters, method: codeMethodOf(visit) };
   return sendPage(
     request,
     reply,

@@ -7,6 +7,7 @@ import { readerLocaleOf } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import { captchaErrorOf, captchaField } from '../../captcha.js';
 import type { HostedOptions } from '../../options.js';
+import { pageOptions } from '../../page-options.js';
 import { throttled } from '../../throttles.js';
 import { typedEmail } from '../../typed-email.js';
 import { boundParametersOf, letsSignUp } from '../../visit.js';
@@ -40,7 +41,7 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
         email,
         bound: boundParametersOf(visit),
         token,
-        locale: readerLocaleOf(request, visit),
+        locale: readerLocaleOf(request, pageOptions(visit)),
         createsIdentities: letsSignUp(visit) && createsIdentities(settings),
       });
       return sendCodeSent(visit, { ...started, email, isAgain: token !== null }, captcha);

@@ -43,7 +43,7 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       });
       if (result.outcome === 'spent' && !wantsJson(request)) {
         const { identityId, spentAt: since } = result;
-        const before = { environmentId, identityId, since, parameters: visit.asked.parameters };
+        const before = { environmentId, identityId, since, parameters: visit.authorizeRequest.parameters };
         const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
         return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'code_used');
       }

@@ -4,6 +4,7 @@ import { givingBack } from '../../../../domain/limits/rate-limits.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import type { HostedOptions } from '../../options.js';
+import { pageOptions } from '../../page-options.js';
 import { throttled } from '../../throttles.js';
 import { createMfaSteps, isOver } from '../steps.js';
 import { sendEmailEnrollment } from './enrollment-page.js';
@@ -20,14 +21,16 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
       const step = await steps.open(request, reply, 'enrollment', ['again']);
       if (!step) return reply;
       const { visit, pending, form } = step;
-      const error = await logins.mfaChallenges.sendEnrollmentCode(pending, readerLocaleOf(request, visit)).then(
-        () => null,
-        (refusal) => {
-          if (isOver(refusal)) return 'over';
-          if (!(refusal instanceof DomainError) || refusal.code !== 'rate_limit.exceeded') throw refusal;
-          return 'mfa_challenge.error.send_too_often' as const;
-        },
-      );
+      const error = await logins.mfaChallenges
+        .sendEnrollmentCode(pending, readerLocaleOf(request, pageOptions(visit)))
+        .then(
+          () => null,
+          (refusal) => {
+            if (isOver(refusal)) return 'over';
+            if (!(refusal instanceof DomainError) || refusal.code !== 'rate_limit.exceeded') throw refusal;
+            return 'mfa_challenge.error.send_too_often' as const;
+          },
+        );
       if (error === 'over') return steps.over(request, reply, step);
       const isAgain = form.has('again');
       // The earlier code still works: a page without its field would leave it useless.

@@ -18,7 +18,7 @@ interface State {
 /** Offers to mail a first code, and asks for it. A script gets the same in JSON. */
 export function sendEmailEnrollment({ visit, pending, token }: Step, state: State): FastifyReply {
   const { isSent, isAgain = false, error = null } = state;
-  const { request, reply, client, asked } = visit;
+  const { request, reply, client, authorizeRequest } = visit;
   if (wantsJson(request)) {
     return reply.code(error === null ? 200 : 401).send({
       ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
@@ -34,7 +34,7 @@ export function sendEmailEnrollment({ visit, pending, token }: Step, state: Stat
       sendAction: '/oauth/mfa/email-otp/enroll/send',
       verifyAction: '/oauth/mfa/email-otp/enroll/verify',
       otherAction: '/oauth/mfa/enroll',
-      params: asked.parameters,
+      params: authorizeRequest.parameters,
       token,
       email: pending.email,
       isSent,

@@ -5,6 +5,7 @@ import type { TextKey } from '../../../../platform/mail/texts.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
 import type { HostedOptions } from '../../options.js';
+import { pageOptions } from '../../page-options.js';
 import { throttled } from '../../throttles.js';
 import { sendChallenge } from '../challenge-page.js';
 import { createMfaSteps, isOver, type Step } from '../steps.js';
@@ -35,7 +36,7 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!step) return reply;
     assertReplayed(step);
     const { visit, pending, token, form } = step;
-    const mailed = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, visit)).then(
+    const mailed = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, pageOptions(visit))).then(
       (until) => ({ expiresAt: until, error: null }),
       (refusal) => {
         if (isOver(refusal)) return null;

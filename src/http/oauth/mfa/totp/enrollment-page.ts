@@ -14,7 +14,7 @@ export function sendTotpEnrollment(
   { secret, uri, qrSvg, sealed }: TotpEnrollment,
   error: TextKey | null = null,
 ): FastifyReply {
-  const { request, reply, client, asked } = visit;
+  const { request, reply, client, authorizeRequest } = visit;
   if (wantsJson(request)) {
     return reply.code(error === null ? 200 : 401).send({
       ...(error !== null && { error: 'access_denied', ...refusalInJson(error) }),
@@ -31,7 +31,7 @@ export function sendTotpEnrollment(
     {
       action: '/oauth/mfa/totp/enroll',
       otherAction: '/oauth/mfa/enroll',
-      params: asked.parameters,
+      params: authorizeRequest.parameters,
       token,
       sealed,
       qrSvg,

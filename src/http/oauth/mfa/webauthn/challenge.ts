@@ -19,8 +19,8 @@ export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
       if (!step) return reply;
       const factors = await logins.mfaChallenges.factorsOf(step.pending);
       if (!factors.includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
-      const asked = await logins.webauthn.assertionOptions(step.pending);
-      return reply.send(asked);
+      const options = await logins.webauthn.assertionOptions(step.pending);
+      return reply.send(options);
     },
   );
 

@@ -6,7 +6,7 @@ import type { SignInPolicy } from '../../organizations/sign-in-policy.js';
 import { OAuthError } from '../oauth-error.js';
 
 /** The organization that a sign-in is for, and what it requires of its members. */
-export interface AskedOrganization {
+export interface RequestedOrganization {
   id: string;
   name: string;
   policy: Pick<SignInPolicy, 'allows' | 'requireSso'>;
@@ -26,17 +26,17 @@ from (select id, name, path from nodes where ${by} and environment_id = $1 and n
   cross join lateral (select authentication_policy from organizations where id = n.id offset 0) o
 where ${isActive('n.path')}
 limit 2`;
-const byId = { name: 'asked_organization_by_id', text: found('id = $2') };
-const bySlug = { name: 'asked_organization_by_slug', text: found('slug = $2') };
+const byId = { name: 'requested_organization_by_id', text: found('id = $2') };
+const bySlug = { name: 'requested_organization_by_slug', text: found('slug = $2') };
 
 /**
  * The active organization that the parameter `organization` names, by id or slug.
  * @throws OAuthError invalid_request if it names none, or several: a slug is only unique under its parent
  */
-export type AskedOrganizations = (environmentId: string, idOrSlug: string) => Promise<AskedOrganization>;
+export type RequestedOrganizations = (environmentId: string, idOrSlug: string) => Promise<RequestedOrganization>;
 
-export const createAskedOrganizations =
-  ({ db }: { db: Pick<Db, 'statement'> }): AskedOrganizations =>
+export const createRequestedOrganizations =
+  ({ db }: { db: Pick<Db, 'statement'> }): RequestedOrganizations =>
   async (environmentId, idOrSlug) => {
     if (idOrSlug.length > longestSlug) throw unknown();
     const statement = isUuid(idOrSlug) ? byId : bySlug;
@@ -44,16 +44,16 @@ export const createAskedOrganizations =
     const [row, another] = rows;
     if (!row) throw unknown();
     if (another) throw new OAuthError('invalid_request', 'several organizations have this slug; send the ID instead');
-    return { ...row, policy: asked(row.policy) };
+    return { ...row, policy: policyIn(row.policy) };
   };
 
-interface FoundRow extends Omit<AskedOrganization, 'policy'> {
+interface FoundRow extends Omit<RequestedOrganization, 'policy'> {
   policy: AuthenticationPolicy;
 }
 
 const unknown = () => new OAuthError('invalid_request', 'organization is unknown');
 
-const asked = ({ allowed_methods: allowed, require_sso: requireSso }: AuthenticationPolicy) => {
+const policyIn = ({ allowed_methods: allowed, require_sso: requireSso }: AuthenticationPolicy) => {
   const allows = (method: keyof SignInPolicy['allows']) => allowed === null || allowed.includes(method);
   return {
     allows: {
