@@ -90,7 +90,7 @@ export const areas = {
       'domain/oidc/clients/{assertions,clients,keys,management}',
     ],
     tests: [
-      'unit/kept-clients',
+      'unit/cached-clients',
       'integration/oauth/client-assertions',
       'integration/oauth/organization-parameter',
       'integration/oauth/token',

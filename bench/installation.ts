@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { keptSecrets } from '../src/dev/secrets.js';
+import { developmentSecrets } from '../src/dev/secrets.js';
 import type { Stops } from '../src/dev/stops.js';
 import { migrate } from '../src/platform/database/migrations.js';
 import { startPostgres } from '../src/platform/embedded/postgres.js';
@@ -20,7 +20,7 @@ export async function install(stops: Stops): Promise<Installation> {
   await chmod(folder, 0o755); // if we are root, PostgreSQL runs as another user; its own folder is closed
   const forever = new Promise<never>(() => {});
   stops.add({ name: 'folder', exited: forever, stop: () => rm(folder, { recursive: true, force: true }) });
-  const { masterKeys, servicePassword } = await keptSecrets(folder);
+  const { masterKeys, servicePassword } = await developmentSecrets(folder);
   const postgres = await startPostgres({ dataDir: join(folder, 'postgres') });
   stops.add({ name: 'PostgreSQL', ...postgres });
   const service = new URL(postgres.url);

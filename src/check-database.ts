@@ -6,8 +6,8 @@ import { createSigningKeys } from './domain/oidc/keys.js';
 import { systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/database/db.js';
-import { keepsItsSession } from './platform/database/kept-connections.js';
 import { hasSchema, pendingMigrations } from './platform/database/migrations.js';
+import { hasSessionPooling } from './platform/database/session-pooling.js';
 import { changedCollation } from './platform/database/usable-database.js';
 import { StartError } from './platform/start-error.js';
 
@@ -62,7 +62,7 @@ async function assertSessions({ pool, source }: Db): Promise<void> {
   const [one, other] = [await pool.connect(), source.createQueryRunner()];
   try {
     const transactions = (await other.connect()) as pg.PoolClient;
-    if (await keepsItsSession(one, transactions)) return;
+    if (await hasSessionPooling(one, transactions)) return;
     throw new StartError(
       'PostgreSQL is behind a pooler in transaction mode: use its session mode, or connect directly',
     );

@@ -7,7 +7,7 @@ import { demoOf, seedDemo, writeDemo } from './demo.js';
 import { registerLogoutAddress } from './demo-data.js';
 import { type Layout, startParts } from './parts.js';
 import { startProcesses } from './processes.js';
-import { keptSecrets } from './secrets.js';
+import { developmentSecrets } from './secrets.js';
 import { createStops } from './stops.js';
 
 /**
@@ -23,7 +23,7 @@ export async function runInstallation(
   const say = (line: string) => process.stdout.write(`${line}\n`);
   try {
     await mkdir(config.dataDir, { recursive: true, mode: 0o755 });
-    const secrets = await keptSecrets(config.dataDir);
+    const secrets = await developmentSecrets(config.dataDir);
     const parts = await startParts(config, secrets, { stops, say }, layout);
     const ran = await migrate(parts.ownerUrl, parts.databaseUrl);
     if (ran.length > 0) say(`Schema: ran ${ran.length} migrations`);

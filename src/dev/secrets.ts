@@ -14,13 +14,13 @@ export interface DevSecrets {
 /**
  * Returns the secrets of a development installation: made once, kept in the data folder, readable only by its owner.
  */
-export async function keptSecrets(dataDir: string): Promise<DevSecrets> {
+export async function developmentSecrets(dataDir: string): Promise<DevSecrets> {
   const file = join(dataDir, 'secrets.json');
-  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const stored = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
   });
-  if (kept) return JSON.parse(kept);
+  if (stored) return JSON.parse(stored);
   const random = (bytes: number) => randomBytes(bytes).toString('base64url');
   const secrets: DevSecrets = {
     masterKeys: `dev:${randomBytes(32).toString('base64')}`,

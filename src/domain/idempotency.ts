@@ -6,7 +6,7 @@ import type { Sealing } from '../platform/crypto/sealing.js';
 import type { Db } from '../platform/database/db.js';
 import { DomainError } from './errors.js';
 
-export interface KeptAnswer {
+export interface StoredAnswer {
   statusCode: number;
   headers: Record<string, string>;
   body: string;
@@ -46,16 +46,16 @@ export interface IdempotentRequests {
    */
   claim(
     request: SentRequest & { isRepeatable: boolean },
-  ): Promise<{ earlier: KeptAnswer } | { earlier: null; lockedUntil: Date }>;
+  ): Promise<{ earlier: StoredAnswer } | { earlier: null; lockedUntil: Date }>;
   /** Whether this credential has used the key recently, for any request. */
   isKnown(claim: ClaimKey): Promise<boolean>;
   /**
    * The stored answer of the same request; null if this credential has sent none with this key.
    * @throws DomainError idempotency.in_progress
    */
-  find(request: SentRequest): Promise<KeptAnswer | null>;
+  find(request: SentRequest): Promise<StoredAnswer | null>;
   /** Stores the answer, unless another request has claimed the key since, because this one took too long. */
-  settle(claim: Claimed, answer: KeptAnswer): Promise<void>;
+  settle(claim: Claimed, answer: StoredAnswer): Promise<void>;
   /** Frees the key, under the same condition. */
   release(claim: Claimed): Promise<void>;
 }
@@ -76,7 +76,7 @@ const claimStatement = {
   text: `
 with now as materialized (select date_trunc('milliseconds', clock_timestamp()) as at),
 claimed as (
-  insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id,
+  insert into idempotent_requests as stored (credential, key, request_hash, locked_until, expires_at, headers, request_key_id,
     canonical_hash)
   select $1, $2, $3, at + $4 * interval '1 ms', at + interval '24 hours', jsonb_build_object('${requestId}', $5::text), $9, $10
   from now
@@ -84,10 +84,10 @@ claimed as (
     set request_hash = excluded.request_hash, canonical_hash = excluded.canonical_hash, request_key_id = excluded.request_key_id,
       locked_until = excluded.locked_until, expires_at = excluded.expires_at, headers = excluded.headers,
       status_code = null, body_sealed = null
-    where kept.expires_at <= (select at from now)
-      or (kept.status_code is null and kept.locked_until <= (select at from now)
+    where stored.expires_at <= (select at from now)
+      or (stored.status_code is null and stored.locked_until <= (select at from now)
         and ($6::boolean or not exists (
-          select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$7', '$8')})))
+          select from events where correlation_id = (stored.headers ->> '${requestId}')::uuid and ${doneBy('$7', '$8')})))
   returning locked_until
 )
 select at, (select locked_until from claimed) as "lockedUntil" from now`,
@@ -168,7 +168,7 @@ export function createIdempotentRequests({
     );
   }
 
-  function open(claim: ClaimKey, { status_code, headers: stored, body_sealed }: Row): KeptAnswer {
+  function open(claim: ClaimKey, { status_code, headers: stored, body_sealed }: Row): StoredAnswer {
     if (status_code === null) throw new DomainError('idempotency.in_progress', { retryAfter: 1 });
     const { [sealedCookies]: cookies, ...headers } = stored ?? {};
     return {
@@ -225,12 +225,12 @@ export function createIdempotentRequests({
     },
     async settle(claim, { statusCode, headers, body, cookies = [] }) {
       const sealed = body === '' ? null : sealing.seal(body, context(claim));
-      const kept =
+      const stored =
         cookies.length === 0
           ? headers
           : { ...headers, [sealedCookies]: sealing.seal(JSON.stringify(cookies), cookieContext(claim)) };
       const { credential, key, lockedUntil } = claim;
-      await db.statement(settleStatement, [credential, key, lockedUntil, statusCode, kept, sealed]);
+      await db.statement(settleStatement, [credential, key, lockedUntil, statusCode, stored, sealed]);
     },
     async release({ credential, key, lockedUntil }) {
       await db.statement(releaseStatement, [credential, key, lockedUntil]);

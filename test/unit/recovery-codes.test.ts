@@ -30,16 +30,16 @@ test('recovery codes cost what OWASP requires of argon2id, each set with its own
 
 test('recovery codes are ten, hashed one by one with their set’s salt', async () => {
   const { newSet, hashed } = newHashes();
-  const { codes, kept } = await newSet();
+  const { codes, stored } = await newSet();
   expect(hashed).toEqual(codes.map(plain));
-  expect(new Set(kept.map(({ hashParameters }) => hashParameters)).size).toBe(1);
-  expect(new Set(kept.map(({ codeHash }) => codeHash.toString('hex'))).size).toBe(10);
+  expect(new Set(stored.map(({ hashParameters }) => hashParameters)).size).toBe(1);
+  expect(new Set(stored.map(({ codeHash }) => codeHash.toString('hex'))).size).toBe(10);
 });
 
 test('recovery codes are found by one hash for each set, however they are typed', async () => {
   const { newSet, find, hashed } = newHashes();
   const sets = [await newSet(), await newSet()];
-  const left = sets.flatMap(({ kept }) => kept);
+  const left = sets.flatMap(({ stored }) => stored);
   hashed.length = 0;
   const code = sets[1]?.codes[7] as string;
   expect(await find(left, ` ${code.toLowerCase().replaceAll('-', ' ')}`)).toBe(left[17]);
@@ -54,13 +54,13 @@ test('recovery codes are found by one hash for each set, however they are typed'
 
 test('recovery codes that cost more or less when created still work, and so do old SHA-256 ones', async () => {
   const dearer = createRecoveryCodeHashes(createHashing({ atOnce: 2, costOfCodes: { memoryKib: 128, passes: 2 } }));
-  const { codes, kept } = await newHashes().newSet();
+  const { codes, stored } = await newHashes().newSet();
   const [ours = '', old = ''] = [codes[3], newRecoveryCodes()[0]];
-  const left = [{ codeHash: hashSecret(plain(old)), hashParameters: null }, ...kept];
+  const left = [{ codeHash: hashSecret(plain(old)), hashParameters: null }, ...stored];
   expect(await dearer.find(left, ours)).toBe(left[4]);
   expect(await dearer.find(left, old)).toBe(left[0]);
   // A slow hash's stand-in is no SHA-256 of anything, and the other way round.
-  expect(await dearer.find([{ ...kept[3], hashParameters: null } as (typeof kept)[0]], ours)).toBeNull();
+  expect(await dearer.find([{ ...stored[3], hashParameters: null } as (typeof stored)[0]], ours)).toBeNull();
 });
 
 describe('work that may need a set', () => {

@@ -7,7 +7,7 @@ import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { looksLikeRecoveryCode } from '../mfa/codes/recovery-code-form.js';
-import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from '../mfa/codes/recovery-code-hashes.js';
+import type { RecoveryCodeHashes, RecoveryCodeSet, StoredCode } from '../mfa/codes/recovery-code-hashes.js';
 import { noticeAdmin } from './mails.js';
 import type { AdminProof } from './proof.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
@@ -44,14 +44,14 @@ export interface UserRecoveryCodesDeps {
 /** Recovery codes of platform admins: ten, each good once, stored as hashes (contract §3). */
 export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecoveryCodesDeps) {
   /** Stores a new set, which replaces the one before. Under a lock on the user. */
-  async function renew(tx: EntityManager, userId: string, { codes, kept }: RecoveryCodeSet): Promise<string[]> {
+  async function renew(tx: EntityManager, userId: string, { codes, stored }: RecoveryCodeSet): Promise<string[]> {
     const gone = await tx.findBy(UserRecoveryCode, { userId });
     await tx.delete(UserRecoveryCode, { userId });
     const generation = Math.max(0, ...gone.map((code) => code.generation)) + 1;
     const common = { userId, generation, createdAt: now(), usedAt: null };
     await tx.insert(
       UserRecoveryCode,
-      kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
+      stored.map((code) => ({ id: uuidv7(), ...common, ...code })),
     );
     return codes;
   }
@@ -84,7 +84,7 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
      */
     async find(userId: string, code: string): Promise<string | null> {
       if (!looksLikeRecoveryCode(code)) return null;
-      const left = await db.statement<KeptCode & { id: string }>(leftStatement, [userId]);
+      const left = await db.statement<StoredCode & { id: string }>(leftStatement, [userId]);
       return (await hashes.find(left, code))?.id ?? null;
     },
 

@@ -46,21 +46,21 @@ interface Row extends RotatedSecret {
 }
 
 /** Contract §5: what a process caches is at most one second old. */
-const keptFor = seconds(1);
-const keptAtMost = 1000;
+const cachedFor = seconds(1);
+const cacheSize = 1000;
 
 export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }): ApiKeys {
-  const kept = new Map<string, { at: number; row: Promise<Row | null> }>();
+  const cache = new Map<string, { at: number; row: Promise<Row | null> }>();
 
   function find(clientId: string, at: number): Promise<Row | null> {
-    const found = kept.get(clientId);
-    if (found && Math.abs(at - found.at) < keptFor) return found.row;
+    const found = cache.get(clientId);
+    if (found && Math.abs(at - found.at) < cachedFor) return found.row;
     const row = db.statement<Row>(findStatement, [clientId]).then(([first]) => first ?? null);
-    kept.delete(clientId);
-    if (kept.size >= keptAtMost) kept.clear();
-    kept.set(clientId, { at, row });
+    cache.delete(clientId);
+    if (cache.size >= cacheSize) cache.clear();
+    cache.set(clientId, { at, row });
     // Unknown ids and failures are not cached: they would displace known keys.
-    const drop = () => kept.get(clientId)?.row === row && kept.delete(clientId);
+    const drop = () => cache.get(clientId)?.row === row && cache.delete(clientId);
     row.then((result) => result ?? drop(), drop);
     return row;
   }
@@ -74,7 +74,7 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
       let row = await find(parts.clientId, at.getTime());
       if (row && !matches(row, hash, at)) {
         // A secret that is newer than the cached row must work from its first use.
-        kept.delete(parts.clientId);
+        cache.delete(parts.clientId);
         row = await find(parts.clientId, at.getTime());
       }
       if (!row || !matches(row, hash, at)) return null;
@@ -93,7 +93,7 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
         scopes: row.scopes,
       };
     },
-    forget: () => kept.clear(),
+    forget: () => cache.clear(),
   };
 }
 

@@ -19,7 +19,7 @@ export interface CompiledSchema {
 const limitMs = 250;
 /** After a check that had to be ended, no other one with the same schema is begun for this long. */
 const restMs = 60_000;
-const mostKept = 500;
+const cacheSize = 500;
 const formats = ['date', 'time', 'date-time', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'] as const;
 const withFormats = addFormats as unknown as (ajv: Ajv2020, options: object) => Ajv2020;
 
@@ -56,18 +56,18 @@ function newAjv(): Ajv2020 {
 let ajv = newAjv();
 
 /** By the schema's text, so that it is compiled once for all versions, Environments and nodes. */
-const kept = new Map<string, CompiledSchema>();
+const cache = new Map<string, CompiledSchema>();
 
 /** @throws UnusableSchema */
 export function compiledSchema(schema: object): CompiledSchema {
   const text = JSON.stringify(schema);
   const key = createHash('sha256').update(text).digest('base64');
-  const known = kept.get(key);
-  if (known) kept.delete(key);
+  const known = cache.get(key);
+  if (known) cache.delete(key);
   const compiled = known ?? compile(schema, text);
-  kept.set(key, compiled); // the most recently used ones come last
-  const [oldest] = kept.keys();
-  if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest);
+  cache.set(key, compiled); // the most recently used ones come last
+  const [oldest] = cache.keys();
+  if (cache.size > cacheSize && oldest !== undefined) cache.delete(oldest);
   return compiled;
 }
 

@@ -52,7 +52,7 @@ export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesD
      * @throws DomainError organization.not_found
      */
     async renew(scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> {
-      const { codes, kept } = await hashes.newSet();
+      const { codes, stored } = await hashes.newSet();
       await assertStillMay(); // ten hashes take time
       return db.transaction(scope, async (tx) => {
         const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
@@ -64,7 +64,7 @@ export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesD
         const common = { accountId, environmentId, organizationId, generation, createdAt, usedAt: null };
         await tx.insert(
           SsoRecoveryCode,
-          kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
+          stored.map((code) => ({ id: uuidv7(), ...common, ...code })),
         );
         const metadata = { generation };
         const about = { ...scope, resourceId: organizationId, resourceLabel, metadata };

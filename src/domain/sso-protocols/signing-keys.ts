@@ -10,8 +10,8 @@ import type { ServiceProviderKey } from './saml/requests.js';
 
 /** Providers keep the certificate as long as the connection exists, and nobody renews it for them. */
 const certificateLife = days(10 * 365);
-/** Keys that a process keeps in memory: a key never changes, so only their number is limited. */
-const keptKeys = 1_000;
+/** How many keys a process caches: a key never changes, so they need no expiry. */
+const cacheSize = 1_000;
 
 /** The context that a key is sealed with, so that it opens only for its connection. */
 export const connectionKeyContext = (connectionId: string): string => `sso-signing-key:${connectionId}`;
@@ -34,7 +34,7 @@ export interface SsoSigningKeysDeps {
 
 /** The keys that sign our SAML messages and decrypt responses. A connection's key is created on first use, and kept. */
 export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
-  const kept = new Map<string, ServiceProviderKey>();
+  const cache = new Map<string, ServiceProviderKey>();
   const beingMade = new Map<string, Promise<SsoSigningKey | null>>();
 
   const find = ({ id, accountId }: SsoConnection) =>
@@ -62,7 +62,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   return {
     /** @throws SsoRefused connection_disabled if the connection was deleted meanwhile */
     async keyOf(connection: SsoConnection): Promise<ServiceProviderKey> {
-      const known = kept.get(connection.id);
+      const known = cache.get(connection.id);
       if (known) return known;
       const row = (await find(connection)) ?? (await makeOnce(connection));
       if (!row) throw new SsoRefused('connection_disabled', 'The connection no longer exists');
@@ -70,8 +70,8 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
         certificate: row.certificate,
         privateKey: createPrivateKey(sealing.open(row.privateKeySealed, connectionKeyContext(connection.id))),
       };
-      if (kept.size >= keptKeys) kept.clear();
-      kept.set(connection.id, key);
+      if (cache.size >= cacheSize) cache.clear();
+      cache.set(connection.id, key);
       return key;
     },
 

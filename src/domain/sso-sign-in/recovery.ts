@@ -8,7 +8,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { countUse, givingBack } from '../limits/rate-limits.js';
 import { looksLikeRecoveryCode } from '../mfa/codes/recovery-code-form.js';
-import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/codes/recovery-code-hashes.js';
+import { type CodeHashing, createRecoveryCodeHashes, type StoredCode } from '../mfa/codes/recovery-code-hashes.js';
 import { sentTwiceWithin } from '../one-time/sent-twice.js';
 import { isSpent, spend } from '../one-time/spent-tokens.js';
 import { organizationsOf } from '../organizations/belonging.js';
@@ -73,7 +73,7 @@ update sso_recovery_codes c set used_at = $5 from ${organizations} where ${known
 returning c.organization_id as "organizationId", mine.connection_id as "connectionId"`;
 
 /** A code that is unused, or was used within the last minute. */
-interface KnownCode extends KeptCode {
+interface KnownCode extends StoredCode {
   id: string;
   connectionId: string;
 }

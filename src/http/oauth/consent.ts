@@ -12,7 +12,7 @@ import { assertOwnOrigin } from '../browsers/origin.js';
 import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import { sendNotKept, withoutMark } from './not-kept-page.js';
+import { sendCookieRefused, withoutMark } from './after-sign-in.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import type { HostedOptions } from './options.js';
 import { pageOptions } from './page-options.js';
@@ -63,7 +63,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     const mayAsk = client.consentRequired && !toAccount && !authorizeRequest.prompt.none;
     if (mayAsk && session && suitsConsent(authorizeRequest, { session, hintedSubject, now: now() }))
       return withoutMark({ request, reply, read }) ? null : { visit, session };
-    if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) fromBeginning(visit);
+    if (!sendCookieRefused(hosted.cookies.browser, { request, reply, read, client })) fromBeginning(visit);
     return null;
   }
 

@@ -11,12 +11,12 @@ import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { inOrder } from '../../domain/changed-fields.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import type { Claimed, IdempotentRequests, KeptAnswer, SentRequest } from '../../domain/idempotency.js';
+import type { Claimed, IdempotentRequests, SentRequest, StoredAnswer } from '../../domain/idempotency.js';
 import { faultOf } from '../../platform/faults.js';
 import { versionIn } from './if-match.js';
 import { codesOf, errors } from './operation.js';
 
-const kept = ['content-type', 'etag', 'location'];
+const storedHeaders = ['content-type', 'etag', 'location'];
 
 type IdempotencyClaim = Claimed & SentRequest;
 
@@ -50,14 +50,14 @@ export function takeIdempotencyKeys(
   app.addHook('preHandler', async (request, reply) => {
     if (await replayOrClaim(requests, credentialOf(request), request, reply, repeating)) return reply;
   });
-  app.addHook('onSend', keptAnswers(requests));
+  app.addHook('onSend', storeAnswers(requests));
 }
 
 /**
  * For `onSend`: stores an answer before it is sent. If the request ran out of time, it was answered meanwhile, and this
  * answer is not sent.
  */
-export const keptAnswers =
+export const storeAnswers =
   (requests: IdempotentRequests): onSendHookHandler =>
   (request, reply, payload, done) => {
     if (!request.idempotencyClaim) return done(null, payload); // most requests have no key
@@ -181,7 +181,7 @@ function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<Se
   };
 }
 
-async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: KeptAnswer): Promise<void> {
+async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: StoredAnswer): Promise<void> {
   reply.code(statusCode).headers(headers).header('idempotency-replayed', 'true');
   await reply.serializer((text: unknown) => text as string).send(body);
 }
@@ -208,7 +208,7 @@ async function settleClaim(
   }
   const cookies = ([] as string[]).concat((reply.getHeader('set-cookie') as string | string[] | undefined) ?? []);
   const headers = Object.fromEntries(
-    kept.flatMap((name) => (reply.hasHeader(name) ? [[name, String(reply.getHeader(name))]] : [])),
+    storedHeaders.flatMap((name) => (reply.hasHeader(name) ? [[name, String(reply.getHeader(name))]] : [])),
   );
   await requests.settle(claim, {
     statusCode: reply.statusCode,

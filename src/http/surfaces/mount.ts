@@ -9,7 +9,7 @@ import { httpStatusOf } from '../error-statuses.js';
 import { whileSent } from '../server/while-sent.js';
 import { elementRefusals } from './bulk-items.js';
 import { recordDenial } from './denials.js';
-import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
+import { keyOf, mayBeRetry, replay, replayOrClaim, storeAnswers } from './idempotency.js';
 import { assertNoVersion, etagOf, versionOf } from './if-match.js';
 import { withTrimmedSearch } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
@@ -42,7 +42,7 @@ export function mount(
       // Most requests are valid and have no key, so they need no asynchronous step.
       preHandler: (request, reply, done) =>
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
-      onSend: keptAnswers(services.idempotentRequests),
+      onSend: storeAnswers(services.idempotentRequests),
       handler: handlerOf(operation, services),
       errorHandler: answerErrors(operation, services),
     });

@@ -14,7 +14,7 @@ export interface KeySets {
   ofJustNow(uri: string): Promise<{ keys: JWTVerifyGetKey; newer(): Promise<JWTVerifyGetKey> }>;
 }
 
-const keptFor = minutes(5);
+const cachedFor = minutes(5);
 /** An unknown key causes a fetch at once, unless the keys are younger than this, so nobody can make us fetch always. */
 const rereadAtUnknownKey = seconds(10);
 /** Requests during a fetch, or this long after it, share its result or failure, so many requests cause few fetches. */
@@ -23,9 +23,9 @@ const sharedFor = seconds(3);
 const rereadAfterFailure = seconds(30);
 /** How long fetched keys stay valid if they cannot be fetched again: their owner's site may be down for a while. */
 const countOnFor = days(1);
-const keptAtMost = 1000;
+const cacheSize = 1000;
 
-interface Kept {
+interface CachedKeySet {
   /** The last keys that were fetched: a later failure does not remove them. */
   read: { at: number; keys: JWTVerifyGetKey } | null;
   /** The last fetch; `endedAt` is null while it runs. */
@@ -45,20 +45,20 @@ export interface KeySetsDeps {
 
 /** Fetches and caches the key sets of other parties, through the guard for URLs that tenants give. */
 export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySets {
-  const kept = new Map<string, Kept>();
+  const cache = new Map<string, CachedKeySet>();
   const wrong = () => unreadable('wrong');
 
   async function fetched(uri: string, maxAge: number): Promise<JWTVerifyGetKey> {
-    const known = keptOf(uri);
+    const known = cachedAt(uri);
     if (known.read && ageOf(known.read.at) < maxAge) return known.read.keys;
     if (known.reading && timeSince(known.reading) < sharedFor) return known.reading.keys;
     return begin(uri, known);
   }
 
-  async function begin(uri: string, known: Kept): Promise<JWTVerifyGetKey> {
+  async function begin(uri: string, known: CachedKeySet): Promise<JWTVerifyGetKey> {
     const at = now().getTime();
     known.begun++;
-    const reading: NonNullable<Kept['reading']> = {
+    const reading: NonNullable<CachedKeySet['reading']> = {
       endedAt: null,
       keys: read(uri).then((body) => keySetOf(body, wrong)),
     };
@@ -82,24 +82,24 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
 
   /** Returns fresh keys, or the last ones if none can be fetched. */
   async function current(uri: string): Promise<JWTVerifyGetKey> {
-    const { read: last, reading, isFailing } = keptOf(uri);
+    const { read: last, reading, isFailing } = cachedAt(uri);
     const isUsable = last !== null && ageOf(last.at) < countOnFor;
     if (isUsable && isFailing && reading) {
-      if (timeSince(reading) >= rereadAfterFailure) fetched(uri, keptFor).catch(() => {}); // this may fail again
+      if (timeSince(reading) >= rereadAfterFailure) fetched(uri, cachedFor).catch(() => {}); // this may fail again
       return last.keys;
     }
     try {
-      return await fetched(uri, keptFor);
+      return await fetched(uri, cachedFor);
     } catch (error) {
       if (isUsable) return last.keys;
       throw error;
     }
   }
 
-  function keptOf(uri: string): Kept {
-    const known = kept.get(uri) ?? { read: null, reading: null, begun: 0, isFailing: false };
-    if (kept.size >= keptAtMost && !kept.has(uri)) kept.clear();
-    kept.set(uri, known);
+  function cachedAt(uri: string): CachedKeySet {
+    const known = cache.get(uri) ?? { read: null, reading: null, begun: 0, isFailing: false };
+    if (cache.size >= cacheSize && !cache.has(uri)) cache.clear();
+    cache.set(uri, known);
     return known;
   }
 
@@ -129,11 +129,11 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
     },
 
     async ofJustNow(uri) {
-      const { begun } = keptOf(uri);
+      const { begun } = cachedAt(uri);
       return {
         keys: await current(uri),
         newer: async () => {
-          const known = keptOf(uri);
+          const known = cachedAt(uri);
           const { reading } = known;
           if (known.begun === begun && reading?.endedAt === null) await reading.keys.catch(() => {});
           return known.begun > begun && known.reading ? known.reading.keys : begin(uri, known);

@@ -7,7 +7,7 @@ import { lettersOf, newRecoveryCodes } from './recovery-code-form.js';
 export type CodeHashing = Pick<Hashing, 'newParameters' | 'digest'>;
 
 /** What is stored of a code. */
-export interface KeptCode {
+export interface StoredCode {
   codeHash: Buffer;
   /**
    * The parameters of argon2id, as a PHC string without its digest; one for a set. Null for older sets, which are
@@ -19,7 +19,7 @@ export interface KeptCode {
 /** A new set: `codes` to be shown once, and what is stored of them, in the same order. */
 export interface RecoveryCodeSet {
   codes: string[];
-  kept: KeptCode[];
+  stored: StoredCode[];
 }
 
 /** Recovery codes under a slow hash, of end users and administrators alike (docs/decisions/0064). */
@@ -27,12 +27,12 @@ export function createRecoveryCodeHashes(hashing: CodeHashing) {
   /** @throws DomainError service.unavailable where too many wait for a hash */
   async function newSet(codes: string[] = newRecoveryCodes()): Promise<RecoveryCodeSet> {
     const hashParameters = hashing.newParameters();
-    const kept: KeptCode[] = [];
+    const stored: StoredCode[] = [];
     // One after the other, so that a set never takes more than one hashing turn from people who sign in.
     for (const code of codes) {
-      kept.push({ codeHash: await hashing.digest(hashParameters, lettersOf(code)), hashParameters });
+      stored.push({ codeHash: await hashing.digest(hashParameters, lettersOf(code)), hashParameters });
     }
-    return { codes, kept };
+    return { codes, stored };
   }
 
   /**
@@ -64,7 +64,7 @@ export function createRecoveryCodeHashes(hashing: CodeHashing) {
      * Which of the codes that are left was typed: hashed once for each set among them, and compared in constant time.
      * @throws DomainError service.unavailable where too many wait for a hash
      */
-    async find<Code extends KeptCode>(left: readonly Code[], code: string): Promise<Code | null> {
+    async find<Code extends StoredCode>(left: readonly Code[], code: string): Promise<Code | null> {
       let found: Code | null = null;
       for (const parameters of new Set(left.map(({ hashParameters }) => hashParameters))) {
         const letters = lettersOf(code);

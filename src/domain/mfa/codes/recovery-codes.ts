@@ -10,7 +10,7 @@ import type { OwnProofOf } from '../../sessions/own-proof.js';
 import { noticeEmail } from '../notices.js';
 import { lockOwnProof } from '../own-changes.js';
 import { looksLikeRecoveryCode } from './recovery-code-form.js';
-import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from './recovery-code-hashes.js';
+import type { RecoveryCodeHashes, RecoveryCodeSet, StoredCode } from './recovery-code-hashes.js';
 
 const leftStatement = {
   name: 'recovery_codes_left',
@@ -40,7 +40,7 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
     tx: EntityManager,
     { accountId }: AccountScope,
     identityId: string,
-    { codes, kept }: RecoveryCodeSet,
+    { codes, stored }: RecoveryCodeSet,
   ): Promise<string[]> {
     const [[row]] = await tx.query<[{ generation: number }[], number]>(
       `update identities set recovery_codes_generation = recovery_codes_generation + 1 where account_id = $1 and id = $2
@@ -52,7 +52,7 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
     const common = { accountId, identityId, generation, createdAt: now(), usedAt: null };
     await tx.insert(
       RecoveryCode,
-      kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
+      stored.map((code) => ({ id: uuidv7(), ...common, ...code })),
     );
     return codes;
   }
@@ -88,7 +88,7 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
      */
     async find({ accountId }: AccountScope, identityId: string, code: string): Promise<string | null> {
       if (!looksLikeRecoveryCode(code)) return null;
-      const left = await db.statement<KeptCode & { id: string }>(leftStatement, [accountId, identityId]);
+      const left = await db.statement<StoredCode & { id: string }>(leftStatement, [accountId, identityId]);
       return (await hashes.find(left, code))?.id ?? null;
     },
 

@@ -82,11 +82,11 @@ where c.client_id = $1 and ${environmentExists('c')}`,
 };
 
 /** How old a cached client may be, if a change was not announced (`cached-credentials.ts`). */
-const keptFor = seconds(1);
-const keptAtMost = 1000;
+const cachedFor = seconds(1);
+const cacheSize = 1000;
 
 export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
-  const kept = new Map<string, { at: number; client: Promise<Client | null> }>();
+  const cache = new Map<string, { at: number; client: Promise<Client | null> }>();
 
   const read = async (clientId: string) => (await db.statement<Client>(findByClientId, [clientId]))[0] ?? null;
 
@@ -94,22 +94,22 @@ export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
     // A text that cannot be an id is not worth a query, and PostgreSQL cannot store every text.
     if (!/^[\x21-\x7e]{1,200}$/.test(clientId)) return null;
     const client = read(clientId);
-    kept.delete(clientId);
-    if (kept.size >= keptAtMost) kept.clear();
-    kept.set(clientId, { at: now().getTime(), client });
+    cache.delete(clientId);
+    if (cache.size >= cacheSize) cache.clear();
+    cache.set(clientId, { at: now().getTime(), client });
     // Unknown ids and failures are not cached: they would push out what is.
-    const drop = () => kept.get(clientId)?.client === client && kept.delete(clientId);
+    const drop = () => cache.get(clientId)?.client === client && cache.delete(clientId);
     client.then((result) => result ?? drop(), drop);
     return client;
   };
 
   return {
     async find(clientId) {
-      const found = kept.get(clientId);
-      if (found && Math.abs(now().getTime() - found.at) < keptFor) return found.client;
+      const found = cache.get(clientId);
+      if (found && Math.abs(now().getTime() - found.at) < cachedFor) return found.client;
       return findAnew(clientId);
     },
     findAnew,
-    forget: () => kept.clear(),
+    forget: () => cache.clear(),
   };
 }

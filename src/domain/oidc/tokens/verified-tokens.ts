@@ -3,8 +3,8 @@ import { type Clock, minutes } from '../../../platform/clock.js';
 import { isInvalidToken, type SigningKeys } from '../keys.js';
 
 /** A signature holds as long as its key is published, and a process rereads the keys once a minute. */
-const keptFor = minutes(1);
-const keptAtMost = 5000;
+const cachedFor = minutes(1);
+const cacheSize = 5000;
 
 /**
  * Verifies access tokens: signature, issuer, type, audience and expiry; null for one that is not valid. A client
@@ -20,21 +20,21 @@ export function createVerifiedTokens({
   audience: string;
   now: Clock;
 }): (token: string) => Promise<JWTPayload | null> {
-  const kept = new Map<string, { until: number; claims: JWTPayload }>();
+  const cache = new Map<string, { until: number; claims: JWTPayload }>();
 
-  function keep(token: string, claims: JWTPayload, at: number): void {
-    if (kept.size >= keptAtMost) kept.clear();
-    kept.set(token, { until: Math.min(at + keptFor, (claims.exp as number) * 1000), claims });
+  function store(token: string, claims: JWTPayload, at: number): void {
+    if (cache.size >= cacheSize) cache.clear();
+    cache.set(token, { until: Math.min(at + cachedFor, (claims.exp as number) * 1000), claims });
   }
 
   return async (token) => {
     const at = now().getTime();
-    const known = kept.get(token);
+    const known = cache.get(token);
     if (known && at < known.until) return known.claims;
-    kept.delete(token);
+    cache.delete(token);
     try {
       const claims = await keys.verify(token, { typ: 'at+jwt', audience });
-      keep(token, Object.freeze(claims), at);
+      store(token, Object.freeze(claims), at);
       return claims;
     } catch (error) {
       if (isInvalidToken(error)) return null;

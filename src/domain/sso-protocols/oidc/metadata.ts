@@ -29,9 +29,9 @@ const idTokenAlgorithms: readonly string[] = [
 export const algorithmsOf = (server: ServerMetadata): readonly string[] =>
   server.id_token_signing_alg_values_supported ?? [];
 
-/** How long a provider's metadata is used before it is fetched again, and for how many providers it is kept. */
-const life = minutes(5);
-const most = 500;
+/** How long a provider's metadata is used before it is fetched again, and for how many providers it is cached. */
+const cachedFor = minutes(5);
+const cacheSize = 500;
 
 const wellKnown = '/.well-known/openid-configuration';
 
@@ -40,7 +40,7 @@ const wellKnown = '/.well-known/openid-configuration';
  * @param fetch the guarded one
  */
 export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock }) {
-  const kept = new Map<string, { server: ServerMetadata; at: number }>();
+  const cache = new Map<string, { server: ServerMetadata; at: number }>();
 
   async function read(url: URL): Promise<ServerMetadata> {
     const options = { [customFetch]: fetch, execute: [allowInsecureRequests] }; // the guard decides on http
@@ -60,13 +60,13 @@ export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock 
     async of(discoveryUrl: string | null): Promise<ServerMetadata> {
       const url = urlOf(discoveryUrl);
       const at = now().getTime();
-      const known = kept.get(url.href);
-      if (known && Math.abs(at - known.at) < life) return known.server; // also after the clock was set back
+      const known = cache.get(url.href);
+      if (known && Math.abs(at - known.at) < cachedFor) return known.server; // also after the clock was set back
       const server = await read(url);
-      kept.delete(url.href);
-      const [oldest] = kept.keys();
-      if (oldest !== undefined && kept.size >= most) kept.delete(oldest);
-      kept.set(url.href, { server, at });
+      cache.delete(url.href);
+      const [oldest] = cache.keys();
+      if (oldest !== undefined && cache.size >= cacheSize) cache.delete(oldest);
+      cache.set(url.href, { server, at });
       return server;
     },
   };

@@ -15,7 +15,7 @@ import { type EnvironmentScope, environmentScopeOf } from '../../../platform/sco
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { redirect } from '../../pages/redirect.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { sendNotKept, withoutMark } from '../not-kept-page.js';
+import { sendCookieRefused, withoutMark } from '../after-sign-in.js';
 import { onToSignIn } from '../on-to-sign-in.js';
 import type { HostedOptions } from '../options.js';
 
@@ -92,7 +92,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     if (!session) {
-      if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) {
+      if (!sendCookieRefused(hosted.cookies.browser, { request, reply, read, client })) {
         toSignIn({ request, reply, client, uiLocales, params }, page);
       }
       return null;

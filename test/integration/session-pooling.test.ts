@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { keepsItsSession } from '../../src/platform/database/kept-connections.js';
 import { createDataSource, openDb } from '../../src/platform/database/open-db.js';
+import { hasSessionPooling } from '../../src/platform/database/session-pooling.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
@@ -16,7 +16,7 @@ afterAll(async () => {
 
 test('direct connections keep their session', async () => {
   const [one, other] = [await pool.connect(), await pool.connect()];
-  expect(await keepsItsSession(one, other)).toBe(true);
+  expect(await hasSessionPooling(one, other)).toBe(true);
   for (const client of [one, other]) client.release();
 });
 
@@ -28,7 +28,7 @@ test('a connection whose statements go to any free session, as behind a pooler i
       return held.query(text);
     },
   };
-  expect(await keepsItsSession(pool as never, other as never)).toBe(false);
+  expect(await hasSessionPooling(pool as never, other as never)).toBe(false);
   held?.release();
 });
 

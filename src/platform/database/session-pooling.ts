@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-type Asked = Pick<pg.ClientBase, 'query'>;
+type Connection = Pick<pg.ClientBase, 'query'>;
 
 /**
  * Whether a connection stays one session of PostgreSQL. Behind a pooler in transaction mode its statements go to any
@@ -8,7 +8,7 @@ type Asked = Pick<pg.ClientBase, 'query'>;
  * security, would apply to other clients.
  * @param other another connection of the same role; its session is not free while it has a transaction
  */
-export async function keepsItsSession(one: Asked, other: Asked): Promise<boolean> {
+export async function hasSessionPooling(one: Connection, other: Connection): Promise<boolean> {
   const before = await sessionOf(one);
   await other.query('begin');
   try {
@@ -19,7 +19,7 @@ export async function keepsItsSession(one: Asked, other: Asked): Promise<boolean
   }
 }
 
-async function sessionOf(one: Asked): Promise<number | undefined> {
+async function sessionOf(one: Connection): Promise<number | undefined> {
   const { rows } = await one.query<{ pid: number }>('select pg_backend_pid() as pid');
   return rows[0]?.pid;
 }

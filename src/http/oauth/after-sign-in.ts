@@ -35,7 +35,10 @@ interface Arrival {
  * Tells a browser that has just signed in that it did not keep the session's cookie: otherwise it would go in circles
  * without a word. Null for every other browser.
  */
-export function sendNotKept(browser: SecretCookie, { request, reply, read, client }: Arrival): FastifyReply | null {
+export function sendCookieRefused(
+  browser: SecretCookie,
+  { request, reply, read, client }: Arrival,
+): FastifyReply | null {
   if (!read.values.has('signed_in') || browser.read(request) !== null || wantsJson(request)) return null;
   return sendPage(
     request,
