@@ -33,7 +33,7 @@ export interface Measurement {
 }
 
 /** After so many errors a phase ends: a broken service need not be called for the whole time. */
-const mostErrors = 20;
+const maxErrors = 20;
 
 /** Runs a closed loop: each worker waits for its answer before the next request, so a slow server is not flooded. */
 export async function closedLoop(load: Load, charged: Charged): Promise<Measurement> {
@@ -41,7 +41,7 @@ export async function closedLoop(load: Load, charged: Charged): Promise<Measurem
   const operations = workers.map(({ run }) => run);
   try {
     const warm = await phase(operations, load.warmMs);
-    if (warm.errors.length >= mostErrors) return summary(warm, snapshot(charged), snapshot(charged));
+    if (warm.errors.length >= maxErrors) return summary(warm, snapshot(charged), snapshot(charged));
     const before = snapshot(charged);
     const measured = await phase(operations, load.measuredMs);
     return summary(measured, before, snapshot(charged));
@@ -60,7 +60,7 @@ async function phase(operations: readonly Operation[], ms: number): Promise<Phas
   const latencies: number[] = [];
   const errors: string[] = [];
   const work = async (run: Operation) => {
-    for (let at = performance.now(); at < end && errors.length < mostErrors; ) {
+    for (let at = performance.now(); at < end && errors.length < maxErrors; ) {
       try {
         await run();
         const now = performance.now();

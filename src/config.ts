@@ -216,7 +216,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     shutdownDelayMs: parseDuration(shutdownDelay),
     overload: {
       maxLoopDelayMs: parseDuration(env.MAX_EVENT_LOOP_DELAY),
-      mostWaitingForDatabase: 40 * env.DATABASE_POOL_SIZE,
+      maxWaitingForDatabase: 40 * env.DATABASE_POOL_SIZE,
     },
     hashing: hashingWith(env.UV_THREADPOOL_SIZE),
     registration: {
@@ -246,7 +246,7 @@ export type Config = ReturnType<typeof loadConfig>;
  */
 function hashingWith(threads: number) {
   const atOnce = Math.max(1, Math.min(availableParallelism(), threads - 2));
-  return { atOnce, mostWaiting: 50 * atOnce };
+  return { atOnce, maxWaiting: 50 * atOnce };
 }
 
 interface Unreadable {

@@ -28,7 +28,7 @@ export type ReconcilerState = 'looking' | 'done' | 'cancelled';
 export const state = defineQuery<ReconcilerState>('state');
 
 /** The most ids that a run reports of rows that could not be checked. */
-const mostNamed = 20;
+const maxNamed = 20;
 
 // A page that cannot be checked within this time is left to the next run.
 const { reconcilePage } = proxyActivities<ReconcilerActivities>({
@@ -56,7 +56,7 @@ export async function reconciler({
       const page = await wholeStep(() => reconcilePage(place, pageSize));
       looked += page.looked;
       if (page.restarted > 0) restarted[page.kind] = (restarted[page.kind] ?? 0) + page.restarted;
-      failed = [...failed, ...(page.failed ?? [])].slice(0, mostNamed); // an older worker reports none
+      failed = [...failed, ...(page.failed ?? [])].slice(0, maxNamed); // an older worker reports none
       place = page.next;
       if (place === null) break;
       if (pages === pagesPerHistory) {

@@ -26,7 +26,7 @@ const { advanceRoleWindow, cancelRoleWindow } = proxyActivities<AccessActivities
 });
 
 /** The longest timer; longer waits take several, as a window may end in a thousand years. */
-const longestWaitMs = 365 * 86_400_000;
+const maxWaitMs = 365 * 86_400_000;
 
 /**
  * Waits for the moments of a role assignment's window, and has each reported when it comes. It allows and forbids
@@ -55,7 +55,7 @@ export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Pr
         if (!isStale) break; // a signal that came meanwhile is about a newer change
         continue;
       }
-      const waitMs = Math.min(longestWaitMs, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
+      const waitMs = Math.min(maxWaitMs, Math.max(1000, msUntil(look.wakeAt, look.waitMs)));
       await condition(() => isStale, waitMs);
     }
   } catch (error) {

@@ -39,8 +39,8 @@ const { cancelWebhookDelivery } = proxyActivities<WebhookActivities>({
 });
 
 /**
- * Delivers one event or logout token to one receiver: calls it, and waits for the next attempt, until it has accepted it
- * or the attempts are used up. The row has schedule and count, so the workflow may be started again at any time.
+ * Delivers one event or logout token to one receiver: calls it, and waits for the next attempt, until it has accepted
+ * it or the attempts are used up. The row has schedule and count, so the workflow may be started again at any time.
  */
 export async function webhookDelivery(input: WebhookDeliveryInput): Promise<DeliveryState> {
   const { deliveryId, webhookId, accountId } = input;
@@ -68,7 +68,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
         if (!isAsked) break; // a retry that was asked for meanwhile has made it pending again
         continue;
       }
-      const waitMs = Math.max(shortestWaitMs, msUntil(look.wakeAt, look.waitMs));
+      const waitMs = Math.max(minWaitMs, msUntil(look.wakeAt, look.waitMs));
       await condition(() => isAsked, waitMs);
       // Each wait for a turn among many adds a few events to the history.
       if (workflowInfo().continueAsNewSuggested) await wholeStep(() => continueAsNew<typeof webhookDelivery>(input));
@@ -85,7 +85,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
 }
 
 /** Allows for a small difference between the clocks of two processes. */
-const shortestWaitMs = 100;
+const minWaitMs = 100;
 
 function describe(current: DeliveryState, input: WebhookDeliveryInput, look: DeliveryLook): string {
   const { deliveryId, webhookId, receiver } = input;

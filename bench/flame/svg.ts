@@ -8,7 +8,7 @@ const headHeight = 52;
 const characterWidth = 6.03; // monospace at 10 px
 /** Narrower frames are drawn together with their neighbours, or not at all. */
 const narrowest = 0.005;
-const mostBytes = 60_000;
+const maxBytes = 60_000;
 
 const colors: Record<Owner, string> = { project: '#f6b26b', package: '#ffe0a3', node: '#b8d4ea', v8: '#d5d5d5' };
 const owners: Record<Owner, string> = {
@@ -25,7 +25,7 @@ const owners: Record<Owner, string> = {
 export function flameSvg(root: Frame, { title, caption }: { title: string; caption: string }): string {
   for (let least = narrowest; ; least *= 1.2) {
     const svg = drawn(root, least, title, caption);
-    if (Buffer.byteLength(svg) <= mostBytes) return svg;
+    if (Buffer.byteLength(svg) <= maxBytes) return svg;
   }
 }
 

@@ -8,8 +8,8 @@ import { growing } from './works.js';
 /**
  * The most times that p99 may exceed the median, and that ten times the data may take as long (docs/performance.md).
  */
-const mostUneven = 5;
-const mostGrowth = 1.3;
+const maxUneven = 5;
+const maxGrowth = 1.3;
 
 /** Returns Markdown: the loading, each workload for each number of people, and whether that is within bounds. */
 export function millionTable(results: readonly MillionResult[]): string {
@@ -32,10 +32,10 @@ export function millionTable(results: readonly MillionResult[]): string {
   ]);
   const uneven = results.flatMap(({ identities, cells }) =>
     cells
-      .filter(({ p50, p99 }) => p99 > mostUneven * p50)
+      .filter(({ p50, p99 }) => p99 > maxUneven * p50)
       .map(({ workload, p50, p99 }) => `${workload} beside ${identities} (${(p99 / p50).toFixed(1)})`),
   );
-  const grown = names.filter((name) => isTenfold && !growing.has(name) && growth(name) > mostGrowth);
+  const grown = names.filter((name) => isTenfold && !growing.has(name) && growth(name) > maxGrowth);
   const busy = results.flatMap(({ cells }) => cells.map(({ othersPercent }) => othersPercent ?? 0));
   return [
     markdownTable(['loaded by bulk', 'seconds', 'a second', 'CPU ms each, api + PostgreSQL', 'api MB'], loadRows),
@@ -48,10 +48,10 @@ export function millionTable(results: readonly MillionResult[]): string {
       rows,
     ),
     [
-      `p99 above ${mostUneven} × p50: ${uneven.join('; ') || 'none'}.`,
+      `p99 above ${maxUneven} × p50: ${uneven.join('; ') || 'none'}.`,
       ...(isTenfold
         ? [
-            `More than ${mostGrowth} × slower with ten times the people: ${grown.map((name) => `${name} (${growth(name).toFixed(2)})`).join('; ') || 'none'}` +
+            `More than ${maxGrowth} × slower with ten times the people: ${grown.map((name) => `${name} (${growth(name).toFixed(2)})`).join('; ') || 'none'}` +
               ` (but for ${[...growing].join(', ')}, which finds ten times as many).`,
           ]
         : []),

@@ -57,7 +57,7 @@ export async function measureDomains(
     await sleep(missingAfterMs);
     say(`polling for ${polledForMs / 60_000} minutes`);
     const spent = durableCpu(worker, temporal, installation);
-    const rssMb = await mostWhile(worker, polledForMs + missingAfterMs);
+    const rssMb = await maxWhile(worker, polledForMs + missingAfterMs);
     const pollingCpu = spent();
     await worker.stop();
     return { pending, ...opened, pollingCpu, rssMb, ...looksAt(names.asked, dueAt, { from, to: from + polledForMs }) };
@@ -102,7 +102,7 @@ async function leftInOutbox(owner: pg.Client): Promise<number> {
   return (await owner.query<{ left: number }>('select count(*)::int as left from outbox')).rows[0]!.left;
 }
 
-async function mostWhile(worker: BenchWorker, ms: number): Promise<number | null> {
+async function maxWhile(worker: BenchWorker, ms: number): Promise<number | null> {
   let most = worker.rssMb();
   for (const end = performance.now() + ms; performance.now() < end; await sleep(500)) {
     most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);

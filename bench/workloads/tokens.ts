@@ -64,8 +64,8 @@ export const tokenWorkloads: Workload[] = [
     limit: 'argon2',
     uses: 0,
     async prepare({ index, connection, seed, mailedCode }) {
-      const mostWorkers = 64; // each has its own people: of two codes for one person the older would never be read
-      const people = seed.emails.map((_, person) => person).filter((person) => person % mostWorkers === index);
+      const maxWorkers = 64; // each has its own people: of two codes for one person the older would never be read
+      const people = seed.emails.map((_, person) => person).filter((person) => person % maxWorkers === index);
       let next = 0;
       return async () => {
         const person = people[next++ % people.length] as number;

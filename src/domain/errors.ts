@@ -221,7 +221,7 @@ export interface ErrorDetail {
 }
 
 /** The most entries that `details` names if there are more. */
-export const mostNamed = 20;
+export const maxNamed = 20;
 
 export interface DomainErrorOptions {
   details?: ErrorDetail[];

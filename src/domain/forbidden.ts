@@ -1,5 +1,5 @@
 import type { Caller } from './caller.js';
-import { DomainError, mostNamed } from './errors.js';
+import { DomainError, maxNamed } from './errors.js';
 
 /** The codes of a 403 for a missing right, by kind of caller (specification, "Authentication", rules 4 and 5). */
 export const forbiddenCodes = {
@@ -32,7 +32,7 @@ export const lacksCapability = (capability: string | undefined): DomainError =>
   forbiddenFor({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
 
 /**
- * Returns the refusal to grant rights that the caller does not hold; it names at most `mostNamed`. `field` is their
+ * Returns the refusal to grant rights that the caller does not hold; it names at most `maxNamed`. `field` is their
  * place in the request.
  */
 export function cannotGrant(
@@ -41,5 +41,5 @@ export function cannotGrant(
   lacking: readonly string[],
 ): DomainError {
   const detailOf = (right: string) => ({ field, code: 'lacking', message: `You do not hold ${right} yourself` });
-  return new DomainError(code, { details: lacking.slice(0, mostNamed).map(detailOf) });
+  return new DomainError(code, { details: lacking.slice(0, maxNamed).map(detailOf) });
 }

@@ -2,4 +2,4 @@
  * How many sessions, trusted browsers and applications a person's account page lists; further ones appear after these
  * are ended.
  */
-export const mostListed = 50;
+export const maxListed = 50;

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { DomainError, type ErrorCode } from './errors.js';
 
-const longest = 63;
+const maxLength = 63;
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'; // without look-alikes: people read slugs to each other
 
 /** Latin letters that Unicode does not decompose into one of a to z and a mark. */
@@ -28,7 +28,7 @@ export function slugFrom(name: string, fallback: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]/g, (one) => letters[one] ?? one)
     .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, longest)
+    .slice(0, maxLength)
     .replace(/^-+|-+$/g, '');
   return slug || fallback;
 }
@@ -36,7 +36,7 @@ export function slugFrom(name: string, fallback: string): string {
 /** Returns the slug with a short random ending, for one that is taken. */
 export function withSuffix(slug: string): string {
   const suffix = Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');
-  return `${slug.slice(0, longest - suffix.length - 1).replace(/-+$/, '')}-${suffix}`;
+  return `${slug.slice(0, maxLength - suffix.length - 1).replace(/-+$/, '')}-${suffix}`;
 }
 
 export interface Naming {

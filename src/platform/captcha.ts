@@ -27,7 +27,7 @@ export interface CaptchaOptions {
 
 const timeLimit = seconds(5);
 /** Cloudflare's maximum length of a token. */
-const longestToken = 2048;
+const maxTokenLength = 2048;
 
 /** Cloudflare's error codes for our key or for its own faults: the person who solved the captcha did nothing wrong. */
 const notAboutTheToken = new Set<unknown>(['missing-input-secret', 'invalid-input-secret', 'internal-error']);
@@ -62,7 +62,7 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
   return {
     siteKey,
     async verify(token, ipAddress) {
-      if (token === '' || token.length > longestToken) return 'refused';
+      if (token === '' || token.length > maxTokenLength) return 'refused';
       try {
         if (secretKey === null) throw new Error('no keys of a captcha service are configured');
         return (await ask(secretKey, token, ipAddress)) ? 'passed' : 'refused';

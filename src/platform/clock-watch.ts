@@ -22,7 +22,7 @@ const readStatement: Statement = {
  */
 const noticeableMs = seconds(2);
 /** An answer that took longer does not say precisely enough at which moment PostgreSQL read its clock. */
-const longestAnswerMs = seconds(1);
+const maxAnswerMs = seconds(1);
 
 /**
  * Measures repeatedly how far this process's clock is ahead of PostgreSQL's. Each process judges by its own clock the
@@ -39,7 +39,7 @@ export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }:
     const asked = clock();
     const [row] = await db.statement<{ ms: number }>(readStatement, []).catch(() => []);
     const answered = clock();
-    return row && answered - asked <= longestAnswerMs ? (asked + answered) / 2 - row.ms : null;
+    return row && answered - asked <= maxAnswerMs ? (asked + answered) / 2 - row.ms : null;
   }
 
   async function look(): Promise<void> {

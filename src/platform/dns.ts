@@ -26,7 +26,7 @@ export interface Dns {
 /** The time limit for one server, before the next is tried. */
 const tryMs = 1_500;
 /** How often a look-up may continue elsewhere: at an alias, or at a delegated zone. */
-const mostSteps = 8;
+const maxSteps = 8;
 const broken = { kind: 'broken' } as const;
 
 /** Creates look-ups that ask name servers themselves, and follow aliases and delegations for a limited time. */
@@ -61,7 +61,7 @@ export function createDns({
     const signal = AbortSignal.timeout(withinMs);
     let current = name;
     let asked = servers.length > 0 ? null : await authorities.of(current, signal);
-    for (let step = 0; step < mostSteps; step++) {
+    for (let step = 0; step < maxSteps; step++) {
       const reading: Reading = await askAny(asked?.servers ?? servers, current, asked?.zone ?? null, endsAt);
       if (reading.kind === 'alias') {
         current = reading.target;

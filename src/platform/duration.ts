@@ -36,7 +36,7 @@ const oneOrMore = `([0-9]{1,4}x)?${one}`;
 /** The written form of several durations, in order: `1m,5m`, or `10x1m,5m` with a repeated one. */
 export const durationListPattern = `^${oneOrMore}(,${oneOrMore})*$`;
 
-const mostDurations = 10_000;
+const maxDurations = 10_000;
 
 /** Returns the milliseconds of each. @throws RangeError for any other text, more than ten thousand, or one of zero */
 export function parseDurations(text: string): number[] {
@@ -44,7 +44,7 @@ export function parseDurations(text: string): number[] {
     const [, times = '1', duration = part] = /^([0-9]{1,4})x(.*)$/.exec(part) ?? [];
     return Array<number>(Number(times)).fill(parseDuration(duration));
   });
-  if (all.length === 0 || all.length > mostDurations) throw new RangeError(`must be 1 to ${mostDurations} durations`);
+  if (all.length === 0 || all.length > maxDurations) throw new RangeError(`must be 1 to ${maxDurations} durations`);
   if (all.includes(0)) throw new RangeError('must have no duration of zero');
   return all;
 }

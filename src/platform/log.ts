@@ -41,7 +41,7 @@ const uncalled = /^[\w$ .()[\]]{1,100} is not (a function|a constructor|defined|
 
 const stdout = 1;
 void process.stdout; // makes Node's writes to a full pipe fail with EAGAIN instead of blocking the whole process
-const longestWaitMs = 500;
+const maxWaitMs = 500;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** The unwritten rest of a line that was begun: it is written first, or the next line would be glued to that line. */
@@ -54,7 +54,7 @@ let lost = 0;
  * were lost. pino's own stream retries such a line over and over while the process exits, which then never ends.
  */
 function writeLine(line: string, process: string): void {
-  const deadline = performance.now() + (lost > 0 ? 0 : longestWaitMs);
+  const deadline = performance.now() + (lost > 0 ? 0 : maxWaitMs);
   const whole = Buffer.from(lost > 0 ? lostLine(lost, process) + line : line);
   begun = writeUntil(deadline, begun);
   const rest = begun.length > 0 ? whole : writeUntil(deadline, whole);

@@ -29,7 +29,7 @@ const postpone = {
 /** How long the next batch waits for this one. A start can take seconds if a part of Temporal is unavailable. */
 const batchMs = 500;
 /** How many starts of earlier batches may still be under way. */
-const mostSlow = 100;
+const maxSlow = 100;
 /** For how long after an accepted start Temporal is considered available, even if another message meets an outage. */
 const thereMs = 10_000;
 
@@ -133,7 +133,7 @@ export async function runLane(
 
   /** @returns whether there may be more to do at once */
   async function deliverBatch(): Promise<boolean> {
-    if (slow.size >= mostSlow) await Promise.race(slow);
+    if (slow.size >= maxSlow) await Promise.race(slow);
     const { messages, more } = await claims.next();
     await deliverAll(messages);
     return more && !isAway;

@@ -1,5 +1,5 @@
 const sameAfterMs = 30_000;
-const mostKept = 1_000;
+const maxKept = 1_000;
 
 /** A log line of the Temporal SDK's native part. */
 export interface NativeLine {
@@ -19,7 +19,7 @@ export function repetitions(now: () => number = Date.now): (line: NativeLine, me
     const text = `${target} ${runId} ${message}`;
     const at = now();
     if (at - (said.get(text) ?? Number.NEGATIVE_INFINITY) < sameAfterMs) return true;
-    if (said.size >= mostKept) said.clear(); // then some are logged once more
+    if (said.size >= maxKept) said.clear(); // then some are logged once more
     said.set(text, at);
     return false;
   };

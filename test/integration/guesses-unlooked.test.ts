@@ -5,7 +5,7 @@ import { createEmailOtpLogin } from '../../src/domain/logins/email-otp.js';
 import { createEmailedCodes, digitsOf, type EmailedCodes } from '../../src/domain/logins/emailed-codes.js';
 import { createOwnPassword } from '../../src/domain/logins/own-password.js';
 import { createPasswordLogin } from '../../src/domain/logins/password.js';
-import { mostLinkTries } from '../../src/domain/one-time/link-proof.js';
+import { maxLinkTries } from '../../src/domain/one-time/link-proof.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { createConfirmSignUp } from '../../src/domain/sign-ups/confirm.js';
 import { createUserGuesses } from '../../src/domain/users/guesses.js';
@@ -142,7 +142,7 @@ test('a right password of a sign-up that could not be confirmed uses up no guess
   const transaction: typeof world.db.transaction = (scope, work) =>
     scope === 'system' ? world.db.transaction(scope, work) : Promise.reject(outage);
   const down = createConfirmSignUp({ ...deps(), db: { ...world.db, transaction }, passwords });
-  for (let i = 0; i < mostLinkTries; i++) await expect(down.confirm(held)).rejects.toBe(outage);
+  for (let i = 0; i < maxLinkTries; i++) await expect(down.confirm(held)).rejects.toBe(outage);
   const { confirm } = createConfirmSignUp({ ...deps(), passwords });
   expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
 });

@@ -14,7 +14,7 @@ export interface UserAgent {
   cookies: ReadonlyMap<string, string>;
 }
 
-const mostRedirects = 10;
+const maxRedirects = 10;
 
 /**
  * The smallest browser that can sign in: cookies of one site, redirects and forms. No scripts, as the pages need none.
@@ -26,7 +26,7 @@ export function createUserAgent(send: (url: URL, init: RequestInit) => Promise<R
   async function open(start: string | URL, { until, form }: { until?: string; form?: Record<string, string> } = {}) {
     let url = new URL(start);
     let body = form && new URLSearchParams(form);
-    for (let hop = 0; hop < mostRedirects; hop++) {
+    for (let hop = 0; hop < maxRedirects; hop++) {
       if (until && url.href.startsWith(until)) return { status: 0, url: url.href, headers: new Headers(), html: '' };
       const cookie = [...cookies].map((pair) => pair.join('=')).join('; ');
       const response: Response = await send(url, {
@@ -43,7 +43,7 @@ export function createUserAgent(send: (url: URL, init: RequestInit) => Promise<R
       url = new URL(location, url);
       body = undefined; // after 302 and 303 the method is GET
     }
-    throw new Error(`More than ${mostRedirects} redirects from ${start}`);
+    throw new Error(`More than ${maxRedirects} redirects from ${start}`);
   }
 
   return {

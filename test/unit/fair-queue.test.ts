@@ -37,7 +37,7 @@ test('imported hashes leave turns for our own hashes', async () => {
 });
 
 test('imported hashes of one Account take turns with those of another', async () => {
-  const { verify } = createHashing({ atOnce: 2, mostWaiting: 50 });
+  const { verify } = createHashing({ atOnce: 2, maxWaiting: 50 });
   // The least cost: what waits longer than 15 seconds is refused.
   const imported = await bcrypt.hash('violet tractor', 4);
   let done = 0;
@@ -53,7 +53,7 @@ test('imported hashes of one Account take turns with those of another', async ()
 });
 
 test('a burst of passwords at one Account is refused beyond its part, and delays no other Account', async () => {
-  const { hash, isFull } = createHashing({ atOnce: 1, mostWaiting: 10 });
+  const { hash, isFull } = createHashing({ atOnce: 1, maxWaiting: 10 });
   const hashFor = (accountId: string) =>
     runInContext({ correlationId: accountId, actor: systemActor, accountId }, () => hash('violet tractor'));
   let done = 0;
@@ -82,7 +82,7 @@ test('work beyond the queue’s length is refused at once, and waiting work is n
 });
 
 test('a burst of passwords leaves threads to other work, and its excess is refused', async () => {
-  const { hash, verify, line } = createHashing({ atOnce: 2, mostWaiting: 20 });
+  const { hash, verify, line } = createHashing({ atOnce: 2, maxWaiting: 20 });
   const stored = await hash('violet tractor');
   const burst = Array.from({ length: 40 }, () => verify(stored, 'violet tractor'));
   expect(line()).toEqual({ running: 2, waiting: 20 }); // of four threads

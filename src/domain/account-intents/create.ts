@@ -11,7 +11,7 @@ import { newIntent, parkIntent, type WantedAccount } from './park.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
 
 /** How many Accounts a user can have and still create another: each sign-in and `me` return all of them. */
-const mostAccounts = 1_000;
+const maxAccounts = 1_000;
 
 export interface CreateNow extends WantedAccount {
   userId: string;
@@ -33,7 +33,7 @@ export async function createNow(tx: EntityManager, request: CreateNow): Promise<
   if (before) return provisionedBefore(tx, before);
   const user = await tx.findOneBy(User, { id: userId });
   if (!user) throw new DomainError('auth.invalid_credentials'); // deleted since authentication
-  if ((await tx.countBy(Membership, { userId })) >= mostAccounts) throw new DomainError('account.limit_reached');
+  if ((await tx.countBy(Membership, { userId })) >= maxAccounts) throw new DomainError('account.limit_reached');
   const expiresAt = after(now, intentTtlMs);
   if (user.passwordHash === null) {
     const id = await parkIntent(tx, { ...wanted, user, now, expiresAt });

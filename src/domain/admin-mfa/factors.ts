@@ -17,7 +17,7 @@ import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 
 /** More than anybody needs; a code is compared with the secret of every app. */
-const mostFactors = 20;
+const maxFactors = 20;
 
 /** A factor that its owner has just proved. */
 export type NewUserFactor = TotpFactor | KeyFactor;
@@ -73,7 +73,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
         db.transaction('system', async (tx) => {
           const session = await proof.lock(tx, admin);
           const { userId } = admin;
-          if ((await tx.countBy(UserMfaFactor, { userId })) >= mostFactors)
+          if ((await tx.countBy(UserMfaFactor, { userId })) >= maxFactors)
             throw new DomainError('mfa.too_many_factors');
           const at = now();
           const row = { ...factor, userId, signsIn: signsIn(factor, amr, session), enrolledAt: at, lastUsedAt: at };

@@ -38,7 +38,7 @@ export interface Applications {
 }
 
 /** How many an Account can have: a sign-in to the Portal returns all of them. */
-const mostApplications = 1_000;
+const maxApplications = 1_000;
 
 const columns = {
   created_at: ['application.createdAt', 'application.id'],
@@ -118,7 +118,7 @@ const idsOf = ({ accountId, id, name }: Application) => ({
 const roomFor = (tx: EntityManager, accountId: string) =>
   assertWithinQuota(tx, {
     of: `applications of ${accountId}`,
-    most: mostApplications,
+    most: maxApplications,
     count: () => tx.countBy(Application, { accountId }),
     code: 'application.limit_reached',
   });

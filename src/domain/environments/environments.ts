@@ -39,7 +39,7 @@ export interface Environments {
 }
 
 /** The most per Application, whose deletion ends all of them in one transaction. */
-const mostEnvironments = 500;
+const maxEnvironments = 500;
 
 const columns = {
   created_at: ['environment.createdAt', 'environment.id'],
@@ -115,7 +115,7 @@ const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) 
 const roomFor = (tx: EntityManager, { accountId, applicationId }: ApplicationScope) =>
   assertWithinQuota(tx, {
     of: `environments of ${applicationId}`,
-    most: mostEnvironments,
+    most: maxEnvironments,
     count: () => tx.countBy(Environment, { accountId, applicationId }),
     code: 'environment.limit_reached',
   });

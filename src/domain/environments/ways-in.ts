@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
+import { DomainError, type ErrorDetail, maxNamed } from '../errors.js';
 import { type LoginMethod, type MethodSettings, methodsOf } from './login-methods.js';
 
 const fieldOf: Record<LoginMethod, string> = {
@@ -60,7 +60,7 @@ async function lockedOut(
        and o.authentication_policy->'allowed_methods' <> '[]'
        and not o.authentication_policy->'allowed_methods' ?| $3::text[]
      order by o.id limit $4`,
-    [accountId, environmentId, [...left, 'sso'], mostNamed],
+    [accountId, environmentId, [...left, 'sso'], maxNamed],
   );
   return organizations.map(({ id, name, ways }) => ({
     code: 'only_way_of_organization',

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { type AccessModel, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
+import { DomainError, type ErrorDetail, maxNamed } from '../errors.js';
 import { organizationType, rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
 
@@ -42,7 +42,7 @@ export async function assertFitsAccessModel(
     `select id, name, node_type as type from nodes
      where account_id = $1 and environment_id = $2 and node_type <> all($3::text[])
      order by cardinality(path), id limit $4`,
-    [scope.accountId, scope.environmentId, [rootType, ...types], mostNamed],
+    [scope.accountId, scope.environmentId, [rootType, ...types], maxNamed],
   );
   if (rows.length === 0) return;
   const details = rows.map(

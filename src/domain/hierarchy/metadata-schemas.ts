@@ -3,7 +3,7 @@ import { createContext, Script } from 'node:vm';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { weightOf } from './metadata-schema-weight.js';
-import { longestMatched } from './patterns.js';
+import { maxMatchedLength } from './patterns.js';
 import { UnusableSchema } from './unusable-schema.js';
 
 /**
@@ -28,7 +28,7 @@ const regExp = Object.assign(
   (pattern: string, flags: string) => {
     const expression = new RegExp(pattern, flags);
     return {
-      test: (text: string) => text.length <= longestMatched && expression.test(text),
+      test: (text: string) => text.length <= maxMatchedLength && expression.test(text),
       toString: () => String(expression), // Ajv tells expressions apart by this text
     };
   },

@@ -1,13 +1,13 @@
 import { UnusableSchema } from './unusable-schema.js';
 
 /** Longer texts match no pattern of a tenant. */
-export const longestMatched = 1_000;
-const longestPattern = 256;
+export const maxMatchedLength = 1_000;
+const maxPatternLength = 256;
 /**
  * The most ways to divide a text among the quantifiers, of which an unbounded one counts as many as a text has
  * characters.
  */
-const mostWays = longestMatched ** 3;
+const maxWays = maxMatchedLength ** 3;
 const explodes = 'has a pattern that could take exponentially long, such as (a+)+';
 
 interface Part {
@@ -29,8 +29,8 @@ const nothing: Part = { characters: [], ways: 1, first: null, last: null };
  * @throws UnusableSchema
  */
 export function assertHarmless(pattern: string): void {
-  if (pattern.length > longestPattern)
-    throw new UnusableSchema(`has a pattern longer than ${longestPattern} characters`);
+  if (pattern.length > maxPatternLength)
+    throw new UnusableSchema(`has a pattern longer than ${maxPatternLength} characters`);
   try {
     new RegExp(pattern, 'u');
   } catch {
@@ -66,8 +66,8 @@ export function assertHarmless(pattern: string): void {
     at += source.length;
     const [from, to] = boundsOf(source, least, most);
     const inside = part.ways > 1 && !isDelimited(part) ? part.ways ** to : part.ways;
-    const ways = inside * Math.min(to - from + 1, longestMatched);
-    if (ways > mostWays) throw new UnusableSchema(explodes);
+    const ways = inside * Math.min(to - from + 1, maxMatchedLength);
+    if (ways > maxWays) throw new UnusableSchema(explodes);
     return from === to && to === 1 ? part : { ...part, ways, ...(from !== to && { first: null, last: null }) };
   }
 
@@ -90,7 +90,7 @@ export function assertHarmless(pattern: string): void {
     return { characters: [character], ways: 1, first: written, last: written };
   }
 
-  if (alternatives().ways > mostWays) throw new UnusableSchema(explodes);
+  if (alternatives().ways > maxWays) throw new UnusableSchema(explodes);
 }
 
 const charactersOf = (parts: readonly Part[]) => parts.flatMap(({ characters }) => characters);

@@ -9,7 +9,7 @@ import { type Left, removeSomeOf } from './removal.js';
  * The most nodes, or roles held at them, for one transaction: it locks the tree's shape, and all other changes of the
  * tree wait.
  */
-const mostAtOnce = 10_000;
+const maxAtOnce = 10_000;
 
 /** How a node is to be deleted: as it was read, and with everything below it or only if there is nothing. */
 export interface NodeRemoval {
@@ -28,7 +28,7 @@ export interface NodeRemoval {
 export async function removeInParts(
   removing: (work: (tx: EntityManager) => Promise<Left>) => Promise<Left>,
   scope: EnvironmentScope,
-  { now, atOnce = mostAtOnce, ...what }: NodeRemoval & { id: string; now: Clock; atOnce?: number },
+  { now, atOnce = maxAtOnce, ...what }: NodeRemoval & { id: string; now: Clock; atOnce?: number },
 ): Promise<void> {
   const some = () => removing((tx) => removeSomeOf(tx, scope, { ...what, atOnce, at: now() }));
   while ((await retryingDeadlocks(some)) === 'more') assertAwaited();

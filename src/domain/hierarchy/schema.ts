@@ -5,7 +5,7 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { changedFields } from '../changed-fields.js';
-import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
+import { DomainError, type ErrorDetail, maxNamed } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { metadataProblems, tooSlow } from './metadata.js';
 import { compiledSchema } from './metadata-schemas.js';
@@ -46,7 +46,7 @@ export function createNodeTypeSchemas({ db, now }: { db: Db; now: Clock }): Node
           ...(await withOtherMetadata(tx, scope, current, wanted)),
         ];
         if (broken.length > 0) {
-          throw new DomainError('node_type_schema.breaks_nodes', { details: broken.slice(0, mostNamed) });
+          throw new DomainError('node_type_schema.breaks_nodes', { details: broken.slice(0, maxNamed) });
         }
         const updated: NodeTypeSchema = { ...current, ...wanted, version: version + 1, updatedAt: now() };
         const { maxDepth, nodeTypes, updatedAt } = updated;
@@ -117,7 +117,7 @@ async function misplaced(
      where n.account_id = $1 and n.environment_id = $2
        and (n.node_type || '/' || p.node_type <> all($3::text[]) or cardinality(n.path) - 1 > $4)
      order by cardinality(n.path), n.id limit $5`,
-    [accountId, environmentId, pairs, maxDepth, mostNamed],
+    [accountId, environmentId, pairs, maxDepth, maxNamed],
   );
   return rows.map(({ id, name, type, parent_type }) => {
     const i = nodeTypes.findIndex(({ key }) => key === type);
@@ -132,7 +132,7 @@ async function misplaced(
 }
 
 /** Milliseconds for checking all nodes. With a harmless schema, some hundred thousand nodes take that long. */
-const longestChecking = 10_000;
+const maxCheckingMs = 10_000;
 
 /**
  * Nodes whose metadata does not fit the new schema of their type. They are read in parts, and checked in turns with
@@ -151,7 +151,7 @@ async function withOtherMetadata(
   const details: ErrorDetail[] = [];
   const pacing = createPacing();
   let last = nilUuid;
-  while (stricter.length > 0 && details.length < mostNamed) {
+  while (stricter.length > 0 && details.length < maxNamed) {
     const rows = await tx.query<{ id: string; name: string; type: string; metadata: object }[]>(
       `select id, name, node_type as type, metadata from nodes
        where account_id = $1 and environment_id = $2 and id > $3 and node_type = any($4) order by id limit 200`,
@@ -160,7 +160,7 @@ async function withOtherMetadata(
     for (const { id, name, type, metadata } of rows) {
       const nodeType = stricter.find(({ key }) => key === type) as NodeType;
       const [found] = await pacing.piece(() => metadataProblems(nodeType, metadata));
-      const problem = pacing.spent() > longestChecking ? tooSlow : found;
+      const problem = pacing.spent() > maxCheckingMs ? tooSlow : found;
       if (!problem) continue;
       const field = `node_types[${nodeTypes.indexOf(nodeType)}].metadata_schema`;
       const message = `is not valid for ${problem.field} of node "${name}" (${id}): ${problem.message}`;

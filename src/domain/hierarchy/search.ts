@@ -5,7 +5,7 @@ import { containing } from '../lists/paging.js';
 import type { Bind } from '../lists/sql-parameters.js';
 
 /** If a text finds more nodes than this, reading all of them takes PostgreSQL no longer. */
-const mostLookedUp = 1000;
+const maxLookedUp = 1000;
 
 /**
  * SQL: the rows `node` with a text in their name or slug. The matches are looked up first, by a function, since
@@ -23,10 +23,10 @@ export async function havingText(
       accountId,
       environmentId,
       pattern,
-      mostLookedUp + 1,
+      maxLookedUp + 1,
     ]);
     const ids = found.map(({ id }) => id);
-    if (ids.length <= mostLookedUp) return (put) => `node.id = any(${put(ids)}::uuid[])`;
+    if (ids.length <= maxLookedUp) return (put) => `node.id = any(${put(ids)}::uuid[])`;
   }
   return (put) => `gatehouse_node_text(node.name, node.slug) ilike ${put(pattern)}`;
 }

@@ -54,8 +54,8 @@ export type NodeInSight = ShownNode & Access;
 /**
  * More nodes than this are of no use to a reader; nor is a response of 50 MB, which stays in memory until it is sent.
  */
-const mostInTree = 20_000;
-const longestInTree = 16_000_000;
+const maxInTree = 20_000;
+const maxLengthInTree = 16_000_000;
 const lengthOf = ({ description, metadata }: NodeInSight) =>
   (description?.length ?? 0) + JSON.stringify(metadata).length;
 
@@ -196,9 +196,9 @@ export async function readTree(
     ...onlySeen(sight, put, ways),
     ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
   ]);
-  const ending = `order by node.name, node.id limit ${mostInTree + 1}`;
-  const rows = await readManyRows(tx, scope, nodes, ending, { lengthOf, longest: longestInTree });
-  if (rows === null || rows.length > mostInTree) throw new DomainError('nodes.tree_too_large');
+  const ending = `order by node.name, node.id limit ${maxInTree + 1}`;
+  const rows = await readManyRows(tx, scope, nodes, ending, { lengthOf, longest: maxLengthInTree });
+  if (rows === null || rows.length > maxInTree) throw new DomainError('nodes.tree_too_large');
   return rows;
 }
 

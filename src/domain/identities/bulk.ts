@@ -40,7 +40,7 @@ export interface BulkDeps {
 }
 
 /** Each takes some 20 ms of a core to hash, and all sign-ins wait in the same queue. */
-const mostPasswords = 50;
+const maxPasswords = 50;
 
 /** An entry with nothing wrong so far: its place in the list, and what will be stored. */
 interface Candidate extends ToAdd {
@@ -95,7 +95,7 @@ export function createBulkIdentities({ db, sealing, passwords, assignments, now 
   /**
    * @param wanted each entry, or what is wrong with it already
    * @returns the outcome for each, in order
-   * @throws DomainError validation.failed if more than `mostPasswords` have a password
+   * @throws DomainError validation.failed if more than `maxPasswords` have a password
    */
   return async (
     scope: EnvironmentScope,
@@ -162,8 +162,8 @@ async function granted(
 
 function assertFewPasswords(wanted: readonly (BulkIdentity | DomainError)[]): void {
   const count = wanted.filter((one) => !(one instanceof DomainError) && one.password !== null).length;
-  if (count <= mostPasswords) return;
-  const message = `have more than ${mostPasswords} passwords; send hashes instead, or fewer at once`;
+  if (count <= maxPasswords) return;
+  const message = `have more than ${maxPasswords} passwords; send hashes instead, or fewer at once`;
   throw invalidField('identities', 'too_many_passwords', message);
 }
 

@@ -30,14 +30,14 @@ export async function searchDirectory(
   tx: EntityManager,
   accountId: string,
   page: DirectoryPage & { q: string },
-  { meantBy, mostFound }: { meantBy(put: Bind): string[]; mostFound: number },
+  { meantBy, maxFound }: { meantBy(put: Bind): string[]; maxFound: number },
 ): Promise<Page<Identity>> {
-  if (isShort(page.q)) assertFew(await readRowCount(tx, { accountId }, 'identities'), mostFound);
+  if (isShort(page.q)) assertFew(await readRowCount(tx, { accountId }, 'identities'), maxFound);
   const stretch = stretchForwards(page);
   const { at, count, direction, behind: last } = stretch;
   const values: unknown[] = [accountId];
   const put = bindInto(values);
-  const found = `(select id, count(*) over () as found from (${foundBy(page.q, put, mostFound)}) each) f
+  const found = `(select id, count(*) over () as found from (${foundBy(page.q, put, maxFound)}) each) f
     join identities i on i.id = f.id and i.account_id = $1`;
   const meant = meantBy(put).join(' and ') || 'true';
   const counted = `(select i.id, i.created_at, i.email, found, count(*) over () as total from ${found} where ${meant}) i`;
@@ -54,7 +54,7 @@ export async function searchDirectory(
         `select max(found) as found, count(*) filter (where ${meant}) as total from ${found}`,
         inAll,
       );
-  const { rows: shown, ...rest } = pageOf(page, totalOfFound(totals ?? {}, mostFound), stretch, rows);
+  const { rows: shown, ...rest } = pageOf(page, totalOfFound(totals ?? {}, maxFound), stretch, rows);
   const people = await tx.findBy(Identity, { accountId, id: In(shown.map(({ placeId }) => placeId)) });
   const byId = new Map(people.map((identity) => [identity.id, identity]));
   return { ...rest, rows: shown.flatMap(({ placeId }) => byId.get(placeId) ?? []) };

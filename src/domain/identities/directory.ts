@@ -8,7 +8,7 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
-import { mostFound as usualMost } from '../lists/identity-search.js';
+import { maxFound as usualMost } from '../lists/identity-search.js';
 import { type Page, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import type { Bind } from '../lists/sql-parameters.js';
@@ -64,16 +64,16 @@ export interface DirectoryDeps {
   now: Clock;
   processes: Pick<RunningProcesses, 'describe'>;
   /** The most that a search may find. */
-  mostFound?: number;
+  maxFound?: number;
 }
 
 /** The end users of an Account, in all of its Environments (contract §6). */
-export function createDirectory({ db, now, processes, mostFound = usualMost }: DirectoryDeps) {
+export function createDirectory({ db, now, processes, maxFound = usualMost }: DirectoryDeps) {
   return {
     /** @throws DomainError validation.failed for a search that means too many */
     list: ({ accountId }: AccountScope, page: DirectoryPage): Promise<Page<DirectoryEntry>> =>
       db.transaction({ accountId }, async (tx) => {
-        const { rows, ...rest } = await readDirectory(tx, accountId, page, mostFound);
+        const { rows, ...rest } = await readDirectory(tx, accountId, page, maxFound);
         return { ...rest, rows: await withMemberships(tx, accountId, rows) };
       }),
 
@@ -121,11 +121,10 @@ async function readDirectory(
   tx: EntityManager,
   accountId: string,
   page: DirectoryPage,
-  mostFound: number,
+  maxFound: number,
 ): Promise<Page<Identity>> {
   const { q, environmentId, isActive } = page;
-  if (q)
-    return searchDirectory(tx, accountId, { ...page, q }, { meantBy: (put) => meantBy(page, 'i', put), mostFound });
+  if (q) return searchDirectory(tx, accountId, { ...page, q }, { meantBy: (put) => meantBy(page, 'i', put), maxFound });
   const query = tx.createQueryBuilder(Identity, 'identity').comment(forItsValues).where({ accountId });
   const meant = meantBy(page, 'identity', (value) => {
     query.setParameter('environmentId', value);

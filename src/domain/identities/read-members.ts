@@ -11,7 +11,7 @@ import {
   isShort,
   type Totals,
   totalOfFound,
-  mostFound as usualMost,
+  maxFound as usualMost,
 } from '../lists/identity-search.js';
 import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../lists/paging.js';
 import { type Ask, askIn, limitFor, statementOf } from '../lists/row-pages.js';
@@ -49,7 +49,7 @@ const place = placedBy(...byAge);
 export interface Meant {
   isActive: boolean | undefined;
   /** The most that a search may find. */
-  mostFound?: number;
+  maxFound?: number;
   and?(put: Bind): string;
 }
 
@@ -124,13 +124,13 @@ async function readSlice(
  */
 async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
   const { q, sortBy } = page;
-  const { mostFound = usualMost } = meant;
-  if (q && isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), mostFound);
+  const { maxFound = usualMost } = meant;
+  if (q && isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), maxFound);
   const stretch = stretchForwards(page);
   const { at, count, direction, behind: last } = stretch;
   const values: unknown[] = [...of];
   const found = q
-    ? `(select *, count(*) over () as found from ${foundIn(q, values, mostFound)})`
+    ? `(select *, count(*) over () as found from ${foundIn(q, values, maxFound)})`
     : `(select m.identity_id, m.is_active, m.created_at, 0 as found from environment_memberships m where ${ofEnvironment})`;
   const condition = conditionOf(meant, values, 'true');
   const all = [...values];
@@ -144,7 +144,7 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
       ? `${counted} ${slice}) m ${identity('m.identity_id')} ${sorted}`
       : `${counted}) m ${identity('m.identity_id')} ${slice}`;
   const rows = await ask<Row>(`select ${shown}, ${place}, m.total, m.found from ${listed}`, all);
-  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, mostFound), stretch, rows));
+  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, maxFound), stretch, rows));
   if (rows[0] || (at === 0 && !last && (!q || isEverybody(meant)))) return paged(rows[0] ?? {});
   const counts = q
     ? `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`

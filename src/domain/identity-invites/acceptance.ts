@@ -175,11 +175,11 @@ async function siteOfEnvironment(
     select: { redirectUris: true },
     where: { accountId, environmentId },
     order: { createdAt: 'ASC', id: 'ASC' },
-    take: mostClientsLookedAt,
+    take: maxClientsLookedAt,
   });
   return clients.map(({ redirectUris }) => siteOf(redirectUris)).find((site) => site !== null) ?? null;
 }
-const mostClientsLookedAt = 20;
+const maxClientsLookedAt = 20;
 
 const races = ['identities_email', 'environment_memberships_one_per_identity'];
 

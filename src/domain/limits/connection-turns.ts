@@ -4,13 +4,13 @@ import { connectionsRefused } from '../../platform/metrics/metrics.js';
 import { createFairQueue } from './fair-queue.js';
 
 /**
- * An Account may take another connection while it has fewer than twice as many as are free: alone it gets seven of ten, a
- * second one then gets two, and whoever has none gets one as long as one is free.
+ * An Account may take another connection while it has fewer than twice as many as are free: alone it gets seven of ten,
+ * a second one then gets two, and whoever has none gets one as long as one is free.
  */
 const shareOf = (free: number) => 2 * free;
 /**
  * How many of one Account may wait, per connection of the pool. All of these, at both pools, are fewer than make an api
- * refuse requests of everybody (`mostWaitingForDatabase`).
+ * refuse requests of everybody (`maxWaitingForDatabase`).
  */
 const waitingForEach = 16;
 /** The part of the connections for single statements that work of Accounts may use. */

@@ -2,7 +2,7 @@ import { seconds } from '../../platform/clock.js';
 import { largeMessagesRefused } from '../../platform/metrics/metrics.js';
 import { createFairQueue, type Turns } from './fair-queue.js';
 
-/** The most responses that are in memory at once until they are sent; each may have some 50 MB (`longestInTree`). */
+/** The most responses that are in memory at once until they are sent; each may have some 50 MB (`maxLengthInTree`). */
 const answersAtOnce = 6;
 /** The most bodies of several megabytes that are processed at once: each takes seconds, and some 50 MB. */
 const bodiesAtOnce = 4;

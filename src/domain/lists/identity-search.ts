@@ -2,7 +2,7 @@ import { invalidField } from '../errors.js';
 import { containing } from './paging.js';
 
 /** A search with more matches is refused: totals are exact, and each match takes PostgreSQL some µs to count (0058). */
-export const mostFound = 100_000;
+export const maxFound = 100_000;
 
 /** Without three letters or digits in a row the trigram index does not help, and all members are read. */
 export const isShort = (q: string): boolean => !/[\p{L}\p{N}]{3}/u.test(q);

@@ -2,7 +2,7 @@ import { isBounded } from '../../platform/mail/addresses.js';
 import { toALabels } from '../addresses/a-labels.js';
 
 /** Longer than any stored address, including those from before addresses had a limit. */
-const longestTypedAddress = 320;
+const maxAddressLength = 320;
 
 /**
  * A typed address as it is looked up. What no Identity can have, or PostgreSQL cannot store, becomes the empty address,
@@ -23,7 +23,7 @@ export function inALabels(address: string): string {
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const isAddress = (email: string) => email.length <= longestTypedAddress && !/[\x00-\x1f\x7f]/.test(email);
+const isAddress = (email: string) => email.length <= maxAddressLength && !/[\x00-\x1f\x7f]/.test(email);
 
 const form =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;

@@ -14,7 +14,7 @@ import { typedDigits } from '../one-time/typed-digits.js';
 
 /** Contract §3. */
 export const emailedCodeLife = minutes(10);
-const mostTries = 5;
+const maxTries = 5;
 
 /**
  * The mails differ: a person who did not request it can ignore a code of a first step; the others mean that somebody
@@ -79,7 +79,7 @@ const tryStatement = {
 update emailed_codes set attempts = attempts + 1
 where id = (select id from emailed_codes
     where environment_id = $1 and flow_hash = $2 and purpose = $3 order by created_at desc, id desc limit 1)
-  and consumed_at is null and expires_at > $4 and attempts < ${mostTries}
+  and consumed_at is null and expires_at > $4 and attempts < ${maxTries}
 returning id, key_id as "keyId", identity_id as "identityId", email::text`,
 };
 type NewestCode = RightCode & { keyId: string; consumedAt: Date | null };

@@ -42,4 +42,4 @@ export async function logoutMessage(
  * After how many refusals in a row a logout token is not sent again. A client answers 400 where it does not accept the
  * token, and also where it did but its own logout failed (§2.8), which may go better a few minutes later.
  */
-export const mostRefusals = 3;
+export const maxRefusals = 3;

@@ -45,7 +45,7 @@ select gen_random_uuid(), 'webhookDelivery', ${webhookDeliveryInputSql('made')},
 returning pg_notify('${outboxChannel}', '')`;
 
 /** An event waits in the queue for seconds; where no worker has run for this long, nobody is told of what it ended. */
-const queuedAtMost = hours(1);
+const maxQueuedFor = hours(1);
 
 /**
  * Queues the logout tokens of all sessions of an Identity that have just ended, in the transaction after which their
@@ -57,5 +57,5 @@ export async function queueLogouts(
   { accountId, identityId, eventId }: { accountId: string; identityId: string; eventId: string },
   now: Date,
 ): Promise<void> {
-  await tx.query(queueing, [accountId, identityId, eventId, after(now, -queuedAtMost), traceparent()]);
+  await tx.query(queueing, [accountId, identityId, eventId, after(now, -maxQueuedFor), traceparent()]);
 }

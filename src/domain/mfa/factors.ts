@@ -23,7 +23,7 @@ import { distrustDevices } from './trusted-devices.js';
 import { keysOfIdentities, mayPassOn, withdrawPasskeys } from './webauthn/keys.js';
 
 /** More than anybody has; a typed code is compared with the secret of every app. */
-const mostFactors = 20;
+const maxFactors = 20;
 
 const requiring = `
 select from environment_settings where account_id = $1 and environment_id = $2
@@ -79,7 +79,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     const { accountId } = scope;
     await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
     const existing = await tx.countBy(MfaFactor, { accountId, identityId });
-    if (existing >= mostFactors) throw new DomainError('mfa.too_many_factors');
+    if (existing >= maxFactors) throw new DomainError('mfa.too_many_factors');
     const at = now();
     const { id, type, label } = factor;
     const signsIn = type === 'webauthn' && (await mayPassOn(tx, { accountId, identityId, amr }));

@@ -5,7 +5,7 @@ import { type Clock, minutes, seconds } from '../../platform/clock.js';
 import { signJwt } from '../../platform/crypto/jws.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
-import { createStoredKeys, longestTokenLife, signingKeyContext } from './stored-keys.js';
+import { createStoredKeys, maxTokenLife, signingKeyContext } from './stored-keys.js';
 
 /**
  * The kind of a token, by its `typ` header: an access token (RFC 9068 §2.1) or a logout token (OpenID Connect
@@ -133,7 +133,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
     issuer,
     async sign(claims, { typ }) {
       const { exp } = claims;
-      if (exp === undefined || exp * 1000 > now().getTime() + longestTokenLife) {
+      if (exp === undefined || exp * 1000 > now().getTime() + maxTokenLife) {
         throw new RangeError('a token expires within a day, or its key could be gone before it');
       }
       return signJwt({ iss: issuer, ...claims }, { ...(await signingKey()), typ });

@@ -9,12 +9,12 @@ import { recordEvent } from '../events/record.js';
 const signingLife = days(90);
 /** A successor is published this long before it signs: relying parties cache a key set for a day at most. */
 const publishedAhead = days(7);
-const leastPublishedAhead = hours(24);
+const minPublishedAhead = hours(24);
 /**
  * No token lives longer, so a key is published for this long after it last signed (and an hour, since clocks differ).
  */
-export const longestTokenLife = hours(24);
-const publishedAfter = longestTokenLife + hours(1);
+export const maxTokenLife = hours(24);
+const publishedAfter = maxTokenLife + hours(1);
 const advisoryLock = 7_263_004_119;
 
 export interface StoredKeysDeps {
@@ -48,7 +48,7 @@ export function createStoredKeys({ db, sealing, keyBits, onRotated, now }: Store
       const at = now();
       const [last] = await tx.find(SigningKey, { order: { signsFrom: 'DESC' }, take: 1 });
       if (!isDue(last, at)) return null;
-      const signsFrom = last ? later(last.signsUntil, after(at, leastPublishedAhead)) : at;
+      const signsFrom = last ? later(last.signsUntil, after(at, minPublishedAhead)) : at;
       if (last && last.signsUntil < signsFrom) {
         // The rotation is late: the old key keeps signing until its successor has been published long enough.
         const publishedUntil = after(signsFrom, publishedAfter);

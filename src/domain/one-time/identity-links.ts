@@ -5,7 +5,7 @@ import { after, hours } from '../../platform/clock.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Client } from '../oidc/clients/clients.js';
-import { mostLinkTries } from './link-proof.js';
+import { maxLinkTries } from './link-proof.js';
 import { sentTwiceWithin } from './sent-twice.js';
 
 /** How long a mailed link of an end user works. */
@@ -132,7 +132,7 @@ select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applic
       select from identity_links newer where newer.identity_id = l.identity_id and newer.purpose = 'reset_password'
         and (newer.created_at, newer.id) > (l.created_at, l.id)) or not exists (
       select from environment_settings s where s.environment_id = l.environment_id and s.password_login_enabled)) then 'used'
-    when l.expires_at <= $2 or l.attempts >= ${mostLinkTries} then 'expired'
+    when l.expires_at <= $2 or l.attempts >= ${maxLinkTries} then 'expired'
     else 'open'
   end as status
 from identity_links l

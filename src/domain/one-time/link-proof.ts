@@ -6,7 +6,7 @@ import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-
  */
 
 /** How many wrong passwords a link allows; then only a new link helps. */
-export const mostLinkTries = 10;
+export const maxLinkTries = 10;
 
 /** Returns whether this is the browser that requested the link. @param browser value of its cookie */
 export const isBrowserOf = (browserHash: Buffer | null, browser: string | null): boolean =>

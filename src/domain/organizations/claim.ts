@@ -16,18 +16,18 @@ export interface ClaimedOrganizations {
 }
 
 /** The most that any answer names; people with more ask the API. */
-export const claimedAtMost = 100;
+export const maxClaimed = 100;
 /**
  * Bytes of JSON in a token: with everything else, a bearer token must fit the 8 KiB that servers commonly allow for a
  * header.
  */
-export const claimedBytesAtMost = 3072;
+export const maxClaimedBytes = 3072;
 
 const statement = {
   name: 'organizations_claimed',
   text: `
 select n.id, n.slug, n.name from ${organizationsOf('$1', '$2')}
-order by n.id is not distinct from $3::uuid desc, n.slug, n.id limit ${claimedAtMost + 1}`,
+order by n.id is not distinct from $3::uuid desc, n.slug, n.id limit ${maxClaimed + 1}`,
 };
 
 /** The active organizations of an Identity: the one of its sign-in first, the others by slug. */
@@ -42,12 +42,12 @@ export const createOrganizationsClaim =
   ({ db }: { db: Pick<Db, 'statement'> }): OrganizationsClaim =>
   async (environmentId, identityId, organizationId) => {
     const rows = await db.statement<ClaimedOrganization>(statement, [environmentId, identityId, organizationId]);
-    return { organizations: rows.slice(0, claimedAtMost), truncated: rows.length > claimedAtMost };
+    return { organizations: rows.slice(0, maxClaimed), truncated: rows.length > maxClaimed };
   };
 
 /** As many as a token has room for. */
 export function fittingToken({ organizations, truncated }: ClaimedOrganizations): ClaimedOrganizations {
-  const fitting = fittingJson(organizations, claimedBytesAtMost);
+  const fitting = fittingJson(organizations, maxClaimedBytes);
   return { organizations: fitting, truncated: truncated || fitting.length < organizations.length };
 }
 

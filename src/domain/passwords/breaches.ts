@@ -14,7 +14,7 @@ export interface BreachOptions {
 }
 
 /** The range API pads its answers to some 40 KB; a longer one is not its own. */
-const longestAnswer = 1024 * 1024;
+const maxAnswerBytes = 1024 * 1024;
 
 /**
  * Whether a password is known from a breach. Only the first 20 bits of its hash leave the process. If the API is off or
@@ -62,7 +62,7 @@ async function askRange(url: string, password: string, timeoutMs: number): Promi
   let text = '';
   for await (const chunk of body.setEncoding('latin1')) {
     text += chunk;
-    if (text.length > longestAnswer) throw new Error('the password range API answered too much');
+    if (text.length > maxAnswerBytes) throw new Error('the password range API answered too much');
   }
   const suffix = hash.slice(5);
   // A count of 0 is padding.

@@ -1,5 +1,5 @@
 /** The length of the shortest permitted password; shorter entries of the list are never needed. */
-const shortest = 8;
+const minLength = 8;
 
 let list: Promise<ReadonlySet<string>> | undefined;
 
@@ -12,5 +12,5 @@ export async function isCommon(password: string): Promise<boolean> {
 // Loaded at the first use: a process that reaches the range API never needs its megabytes.
 async function load(): Promise<ReadonlySet<string>> {
   const { dictionary } = await import('@zxcvbn-ts/language-common');
-  return new Set(dictionary['passwords-common'].filter((entry) => entry.length >= shortest));
+  return new Set(dictionary['passwords-common'].filter((entry) => entry.length >= minLength));
 }

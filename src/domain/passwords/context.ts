@@ -1,7 +1,7 @@
 /** The shortest word that counts: shorter ones are parts of too many others. */
-const shortestWord = 4;
+const minWordLength = 4;
 /** What has to be left of a password without its context's words: as much as any password needs. */
-const leastLeft = 8;
+const minLeft = 8;
 /** The name of this service, which is part of every password's context. */
 const ownWord = 'gatehouse';
 
@@ -45,7 +45,7 @@ export function isOfContext(password: string, context: readonly (string | null |
     .replaceAll(' ', '')
     .replace(/\p{N}+/gu, '0')
     .replace(/(.)\1+/gu, '$1');
-  return [...counted].length < leastLeft;
+  return [...counted].length < minLeft;
 }
 
 /** The longest first: a whole name before its parts. */
@@ -53,7 +53,7 @@ function wordsOf(context: readonly (string | null | undefined)[]): string[] {
   const texts = [ownWord, ...context].flatMap((text) => (text ? [folded(text)] : []));
   const words = texts.flatMap((text) => [text, text.replace(/@.*$/s, ''), ...(text.match(/\p{L}+/gu) ?? [])]);
   const shapes = new Set(words.map((word) => shapeOf(word.replace(/[^\p{L}\p{N}@$]/gu, ''))));
-  return [...shapes].filter((word) => word.length >= shortestWord).sort((one, other) => other.length - one.length);
+  return [...shapes].filter((word) => word.length >= minWordLength).sort((one, other) => other.length - one.length);
 }
 
 /** In lower case, without accents. */

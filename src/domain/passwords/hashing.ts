@@ -18,7 +18,7 @@ const ofPasswords: Cost = { memoryKib: 19_456, passes: 2 };
 const ofCodes: Cost = { memoryKib: 7_168, passes: 5 };
 
 /** Longer than any password that can be set, in UTF-16 units. */
-export const longestTyped = 1024;
+export const maxTypedLength = 1024;
 
 /**
  * Unicode can write one password in several ways, and keyboards differ in which they send. A text that is longer than
@@ -26,13 +26,13 @@ export const longestTyped = 1024;
  * blocks the process.
  */
 export const normalized = (password: string): string =>
-  password.length > longestTyped ? password : password.normalize('NFKC');
+  password.length > maxTypedLength ? password : password.normalize('NFKC');
 
 export interface HashingOptions {
   /** How many hashes are computed at once in this process: each takes a core, a thread of libuv's pool and 19 MB. */
   atOnce: number;
   /** How many of one Account may wait for their turn; twice as many altogether. More are refused. */
-  mostWaiting?: number;
+  maxWaiting?: number;
   /** The cost of each code of a new set; by default a profile that OWASP names. */
   costOfCodes?: Cost;
 }
@@ -62,24 +62,24 @@ export interface Hashing {
 }
 
 /** Milliseconds that an imported hash may wait for its turn; by then its caller has been answered. */
-const longestWait = seconds(15);
+const maxWait = seconds(15);
 
 /**
  * Computes hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed
  * in the same thread pool. Accounts take turns, so that a burst at one of them delays the others by a few hashes; the
  * running request tells for which Account it works, where the caller does not. Imported hashes get half of the turns at
- * most: an Account that imports the most expensive hashes that are allowed, and signs in with them, delays nobody with a
- * hash of ours, and other Accounts' imported ones only for as long as one of its own takes.
+ * most: an Account that imports the most expensive hashes that are allowed, and signs in with them, delays nobody with
+ * a hash of ours, and other Accounts' imported ones only for as long as one of its own takes.
  */
-export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
+export function createHashing({ atOnce, maxWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
   const onRefused = () => hashesRefused.inc();
   const turns = createFairQueue(atOnce, {
-    ...(mostWaiting !== undefined && { longest: 2 * mostWaiting, longestOfEach: mostWaiting }),
+    ...(maxWaiting !== undefined && { longest: 2 * maxWaiting, longestOfEach: maxWaiting }),
     onRefused,
   });
   const turnsOfImported = createFairQueue(Math.max(1, Math.floor(atOnce / 2)), {
-    ...(mostWaiting !== undefined && { longest: mostWaiting, longestOfEach: Math.max(1, Math.floor(mostWaiting / 5)) }),
-    withinMs: longestWait,
+    ...(maxWaiting !== undefined && { longest: maxWaiting, longestOfEach: Math.max(1, Math.floor(maxWaiting / 5)) }),
+    withinMs: maxWait,
     onRefused,
   });
   const prove = (hash: StoredHash, text: string, whose = accountAtWork()): Promise<boolean> => {

@@ -1,6 +1,6 @@
 import type { Db, Statement } from '../../platform/database/db.js';
 import { givingBack } from '../limits/rate-limits.js';
-import { mostLinkTries } from '../one-time/link-proof.js';
+import { maxLinkTries } from '../one-time/link-proof.js';
 import type { Passwords } from './passwords.js';
 import { verifyTyped } from './verify-typed.js';
 
@@ -23,7 +23,7 @@ export function createLinkTries({ db, passwords, links }: LinkTriesDeps) {
   // A try is counted before it is checked, so that parallel tries cannot exceed the limit.
   const count: Statement = {
     name: `try_${links}`,
-    text: `update ${links} set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries}${unused(links)} returning id`,
+    text: `update ${links} set attempts = attempts + 1 where id = $1 and attempts < ${maxLinkTries}${unused(links)} returning id`,
   };
   const uncount: Statement = {
     name: `give_back_try_of_${links}`,

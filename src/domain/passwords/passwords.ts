@@ -1,7 +1,14 @@
 import { DomainError, invalidField } from '../errors.js';
 import { type BreachOptions, createBreachCheck } from './breaches.js';
 import { isOfContext } from './context.js';
-import { createHashing, type Hashing, type HashingOptions, longestTyped, needsRehash, normalized } from './hashing.js';
+import {
+  createHashing,
+  type Hashing,
+  type HashingOptions,
+  maxTypedLength,
+  needsRehash,
+  normalized,
+} from './hashing.js';
 
 /** The least and the greatest length that a setting may require of a password, in code points (contract §3). */
 export const passwordLength = { min: 8, max: 128 } as const;
@@ -43,7 +50,7 @@ export function createPasswords({ hashing = { atOnce: 2 }, ...options }: Passwor
 }
 
 function assertLength(password: string, least: number, field: string) {
-  const isTyped = password.length <= longestTyped; // anything longer is not even normalized
+  const isTyped = password.length <= maxTypedLength; // anything longer is not even normalized
   const length = isTyped ? [...normalized(password)].length : Number.POSITIVE_INFINITY; // code points: an emoji is one character to the person who types it
   if (length < least) {
     throw invalidField(field, 'password.too_short', `must have at least ${least} characters`);

@@ -1,4 +1,4 @@
-import { longestTyped } from './hashing.js';
+import { maxTypedLength } from './hashing.js';
 import type { Passwords } from './passwords.js';
 
 /**
@@ -13,4 +13,4 @@ export const verifyTyped = (
   typed: string,
   whose?: string,
 ): Promise<boolean> =>
-  passwords.verify(typed.length <= longestTyped ? hash : null, typed.slice(0, longestTyped), whose);
+  passwords.verify(typed.length <= maxTypedLength ? hash : null, typed.slice(0, maxTypedLength), whose);

@@ -47,7 +47,7 @@ const waiting: Record<KindName | 'registration' | 'account_intent' | 'email_chan
 /**
  * Beyond this many rows the exact number does not matter, and counting all of them would cost what cannot be spared.
  */
-const mostCounted = 20_000;
+const maxCounted = 20_000;
 
 const statement: Statement = {
   name: 'count_waiting_processes',
@@ -57,7 +57,7 @@ const statement: Statement = {
 select '${kind}' as kind, status as state, count(*)::int as count,
   (count(*) filter (where due < now() - interval '5 minutes'))::int as overdue
 from (select status, ${due} as due from ${from}
-  where status in (${states.map((state) => `'${state}'`).join()}) limit ${mostCounted}) open group by status`,
+  where status in (${states.map((state) => `'${state}'`).join()}) limit ${maxCounted}) open group by status`,
     )
     .join('\nunion all'),
 };

@@ -12,7 +12,7 @@ import type { ProcessRow } from './kind.js';
 export type Extension = { expiresInMs: number } | { until: Date };
 
 /** The longest time that an offer of rights stays open after it was last confirmed. */
-const longest = days(30);
+const maxExtension = days(30);
 
 /**
  * Gives an invite a later deadline; its link stays valid. That prolongs an offer of rights, so it requires the same
@@ -35,7 +35,8 @@ export async function extendInvite(
   const field = 'until' in extension ? 'until' : 'expires_in';
   const expiresAt = 'until' in extension ? extension.until : after(now, extension.expiresInMs);
   if (expiresAt <= invite.expiresAt) throw invalidField(field, 'process.not_later', 'must be later than the deadline');
-  if (expiresAt > after(now, longest)) throw invalidField(field, 'process.too_late', 'must be within 30 days from now');
+  if (expiresAt > after(now, maxExtension))
+    throw invalidField(field, 'process.too_late', 'must be within 30 days from now');
   await tx.update(AdministratorInvite, { ...scope, id, status: 'pending' }, { expiresAt });
   const renewed = { ...invite, expiresAt };
   await startLater(tx, 'inviteExpiry', { ...administratorInviteInput(renewed, now), news: 'resent' }); // a new deadline, no new link

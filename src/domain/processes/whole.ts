@@ -64,12 +64,15 @@ function textOf(of: readonly Kind[], counted: readonly RowCountList[], { directi
   const total = rowCount(put, wholeOf(''), ...counted);
   const following = last ? [afterCursor(last, columns, direction, put)] : [];
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
-  const each = (kind: Kind) => `(${rowsOf(kind, following, standsByKey)} ${sorted} limit ${most})`;
+  const each = (kind: Kind) => `(${rowsOf(kind, following, standsByKey)} ${sorted} limit ${maxRows})`;
   return `select ${shown}, ${placedBy(...columns)}, ${total} as "itemCount" from (${union(of, each)}) process ${sorted} limit ${limit}`;
 }
 
-/** In the text, since PostgreSQL plans for few rows of each only when it knows that they are few. One more tells whether anything follows. */
-const most = 100 + 1;
+/**
+ * In the text, since PostgreSQL plans for few rows of each only when it knows that they are few. One more tells whether
+ * anything follows.
+ */
+const maxRows = 100 + 1;
 const columns = ['"createdAt"', 'id'] as const;
 const shown = `id, kind, "accountId", "environmentId", "subjectType", "subjectId", state, since, deadline, "createdAt", "endedAt",
   "endedReason", "nextAt"`;

@@ -1,5 +1,5 @@
 import type { PendingRegistration, PendingRegistrationStatus } from '../../../entities/pending-registration.js';
-import { mostLinkTries } from '../one-time/link-proof.js';
+import { maxLinkTries } from '../one-time/link-proof.js';
 
 /** Returns the columns of a registration that has ended, without personal data; a confirmed one's is with the User. */
 export const ended = (status: Exclude<PendingRegistrationStatus, 'pending'>, reason: string | null, now: Date) =>
@@ -20,4 +20,4 @@ export const registrationStatusAt = (
   { status, expiresAt, attempts }: Pick<PendingRegistration, 'status' | 'expiresAt' | 'attempts'>,
   now: Date,
 ): PendingRegistrationStatus =>
-  status === 'pending' && (expiresAt <= now || attempts >= mostLinkTries) ? 'expired' : status;
+  status === 'pending' && (expiresAt <= now || attempts >= maxLinkTries) ? 'expired' : status;

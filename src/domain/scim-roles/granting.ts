@@ -15,8 +15,8 @@ interface Held {
 
 const atOnce = 500;
 /** Rows per statement: people times the mappings of their groups have no upper bound. */
-const mostGiven = 2000;
-const mostLooks = 3;
+const maxGiven = 2000;
+const maxLooks = 3;
 const keyOf = ({ identityId, roleId, nodeId }: Held) => `${identityId} ${roleId} ${nodeId}`;
 
 /**
@@ -67,7 +67,7 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     superfluous,
   ]);
   const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
-  for (const some of partsOf(missing, mostGiven)) await give(tx, directory, some, at);
+  for (const some of partsOf(missing, maxGiven)) await give(tx, directory, some, at);
 }
 
 /**
@@ -104,7 +104,7 @@ async function give(tx: EntityManager, directory: Directory, wanted: readonly He
   if (rows.length > 0) await tx.insert(ScimAssignment, rows);
   // Another transaction has assigned a window since the free times were read. It is visible now.
   const crossed = new Set(free.filter((_, i) => written[i]?.status === 'failed').map(keyOf));
-  if (look < mostLooks) {
+  if (look < maxLooks) {
     const again = wanted.filter((one) => crossed.has(keyOf(one)));
     await give(tx, directory, again, at, look + 1);
   }

@@ -19,7 +19,7 @@ export interface Found<Row> {
 }
 
 /** Limit of comparisons in one request; each takes PostgreSQL some 3 µs (docs/decisions/0047). */
-const mostComparisons = 200_000;
+const maxComparisons = 200_000;
 
 /**
  * Refuses a filter that no index answers, if comparing everything would be too much (RFC 7644 §3.12).
@@ -28,7 +28,7 @@ const mostComparisons = 200_000;
  */
 export function assertBounded({ filter, sortBy }: ListRequest, of: number): void {
   const each = (filter ? comparisonsIn(filter) : 0) + (sortBy === null ? 0 : 1);
-  if (each * of > mostComparisons)
+  if (each * of > maxComparisons)
     throw new ScimRefused(
       'tooMany',
       'The directory is too large for this filter or order: filter by a userName, externalId, address, group or part of a name, or list everything by pages',

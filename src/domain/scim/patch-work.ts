@@ -5,7 +5,7 @@ import { ScimRefused } from './refusal.js';
  * The limit of values that are compared, each counted once for each term of a filter: a few tenths of a second, in
  * which the process answers nobody else.
  */
-const mostComparisons = 1_000_000;
+const maxComparisons = 1_000_000;
 
 /** The amount of work for all operations of one PATCH. */
 export interface PatchWork {
@@ -14,7 +14,7 @@ export interface PatchWork {
 }
 
 export function createPatchWork(): PatchWork {
-  let left = mostComparisons;
+  let left = maxComparisons;
   return {
     count(values, filter) {
       left -= values * (1 + termsOf(filter));

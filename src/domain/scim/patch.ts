@@ -16,7 +16,7 @@ export interface PatchOperation {
   value: unknown;
 }
 
-const mostOperations = 1000;
+const maxOperations = 1000;
 
 /**
  * The operations of a PATCH body (RFC 7644 §3.5.2).
@@ -28,8 +28,8 @@ export function readPatch(kind: ResourceKind, body: unknown): PatchOperation[] {
     : undefined;
   if (!Array.isArray(operations) || operations.length === 0)
     throw new ScimRefused('invalidSyntax', 'The body must have a list of Operations');
-  if (operations.length > mostOperations)
-    throw new ScimRefused('tooMany', `There are more than ${mostOperations} operations`);
+  if (operations.length > maxOperations)
+    throw new ScimRefused('tooMany', `There are more than ${maxOperations} operations`);
   return operations.flatMap((one) => readOperation(kind, one));
 }
 
@@ -135,7 +135,9 @@ function changedValue(
 /** Whether a value still refers to the same thing, such as the same manager. */
 const refersToSame = (sent: Resource, current: Resource): boolean => !('value' in sent) || sent.value === current.value;
 
-/** Returns a value whose `value` has changed: nothing else is known of a new one yet, and nothing is left without one. */
+/**
+ * Returns a value whose `value` has changed: nothing else is known of a new one yet, and nothing is left without one.
+ */
 const withoutStaleParts = (object: Resource, current: Resource | undefined): Resource | undefined =>
   hasNoValue(object) ? undefined : refersToSame(object, current ?? {}) ? object : { value: object.value };
 

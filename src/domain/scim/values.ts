@@ -4,12 +4,12 @@ import { asBoolean } from './booleans.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf, subAttribute } from './schema.js';
 
-const longestText = 1000;
+const maxTextLength = 1000;
 /** The most values of one attribute in one request. */
-export const mostValues = 1000;
+export const maxValues = 1000;
 
 /** The most bytes of a text with an index: PostgreSQL has room for 2704, less what else is in it. */
-const longestIndexed = 2500;
+const maxIndexedLength = 2500;
 
 const invalid = (problem: string) => new ScimRefused('invalidValue', problem);
 
@@ -59,7 +59,7 @@ export function readValue(attribute: Attribute, value: unknown): unknown {
   if (isUnassigned(value)) return undefined;
   if (!attribute.multiValued) return readOne(attribute, value);
   const many = Array.isArray(value) ? value : [value];
-  if (many.length > mostValues) throw invalid(`${attribute.name} has more than ${mostValues} values`);
+  if (many.length > maxValues) throw invalid(`${attribute.name} has more than ${maxValues} values`);
   return gathered(attribute, many.map((one) => readOne(attribute, one)) as Resource[]);
 }
 
@@ -68,7 +68,7 @@ export function readValue(attribute: Attribute, value: unknown): unknown {
  * @throws ScimRefused invalidValue
  */
 export function gathered({ name }: Attribute, values: readonly Resource[]): Resource[] | undefined {
-  if (values.length > mostValues) throw invalid(`${name} has more than ${mostValues} values`);
+  if (values.length > maxValues) throw invalid(`${name} has more than ${maxValues} values`);
   const left = values.filter((one) => !isUnassigned(one));
   if (left.filter(({ primary }) => primary === true).length > 1)
     throw invalid(`${name} has more than one primary value`);
@@ -91,7 +91,7 @@ function readOne(attribute: Attribute, value: unknown): unknown {
     return read;
   }
   if (typeof value !== 'string') throw invalid(`${name} must be a string`);
-  if (value.length > longestText) throw invalid(`${name} is longer than ${longestText} characters`);
+  if (value.length > maxTextLength) throw invalid(`${name} is longer than ${maxTextLength} characters`);
   if (!isStorable(value)) throw invalid(`${name} has a character that cannot be stored`);
   return value;
 }
@@ -103,8 +103,8 @@ function readOne(attribute: Attribute, value: unknown): unknown {
  */
 export function assertIndexable(name: string, text: string | null, before: unknown): void {
   if (text === null || text === before) return;
-  if (Math.max(...[text, text.toLowerCase()].map((one) => Buffer.byteLength(one))) > longestIndexed)
-    throw invalid(`${name} is longer than ${longestIndexed} bytes`);
+  if (Math.max(...[text, text.toLowerCase()].map((one) => Buffer.byteLength(one))) > maxIndexedLength)
+    throw invalid(`${name} is longer than ${maxIndexedLength} bytes`);
 }
 
 function readSubs(attributes: readonly Attribute[], object: Record<string, unknown>, at: string): Resource {

@@ -1,5 +1,5 @@
 /** The latest ones of each kind: a session that a new sign-in extends every day lasts for years. */
-const most = 100;
+const maxProviders = 100;
 
 /**
  * SQL: the new value of a column of `sessions` with former ones, when a sign-in replaces the present one by `next`.
@@ -8,7 +8,7 @@ const most = 100;
  */
 export const withFormer = (former: string, present: string, next: string): string =>
   `case when ${present} is not null and ${present} is distinct from ${next}
-      then (${present} || array_remove(${former}, ${present}))[:${most}] else ${former} end`;
+      then (${present} || array_remove(${former}, ${present}))[:${maxProviders}] else ${former} end`;
 
 /** SQL: the sessions at identity providers (`sso_sessions`) by which a row of `sessions` has begun or gone on. */
 export const providerSessionsOf = (session: string): string =>

@@ -6,7 +6,7 @@ import { certificatePattern, certificatesIn } from '../sso-protocols/saml/certif
 export const warnings = [days(30), days(7)] as const;
 
 /** The maximum number of certificates, more than a provider needs while it changes its key. */
-const most = 8;
+const maxCertificates = 8;
 
 export interface CertificateProblem {
   code: 'malformed' | 'too_many' | 'expired' | 'weak_key';
@@ -28,7 +28,8 @@ export function readCertificates(
   const blocks = certificatesIn(text);
   if (blocks.length === 0 || text.replace(certificatePattern, '').trim() !== '')
     return { code: 'malformed', message: 'must be certificates in PEM, and nothing else' };
-  if (blocks.length > most) return { code: 'too_many', message: `must be at most ${most} certificates` };
+  if (blocks.length > maxCertificates)
+    return { code: 'too_many', message: `must be at most ${maxCertificates} certificates` };
   const certificates = blocks.map(parsed);
   if (certificates.includes(null)) return { code: 'malformed', message: 'contains a certificate that cannot be read' };
   const read = certificates as X509Certificate[];

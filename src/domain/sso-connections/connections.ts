@@ -67,7 +67,7 @@ export interface SsoConnectionsPage extends PageRequest<SsoConnectionSort> {
 /**
  * How many connections an Account can have for administrators, and an Environment apart from its organizations' own.
  */
-export const mostConnections = 100;
+export const maxConnections = 100;
 
 const columns: Record<SsoConnectionSort, string[]> = {
   created_at: ['connection.createdAt', 'connection.id'],
@@ -269,7 +269,7 @@ async function forget(tx: EntityManager, { id: connectionId }: SsoConnection): P
 const roomFor = (tx: EntityManager, scope: ConnectionScope) =>
   assertWithinQuota(tx, {
     of: `sso connections of ${scope.environmentId ?? scope.accountId}`,
-    most: mostConnections,
+    most: maxConnections,
     count: () => connectionsOf(tx, scope).andWhere('connection.organizationId is null').getCount(),
     code: 'sso_connection.limit_reached',
   });

@@ -9,7 +9,7 @@ import { recordConnectionEvent } from './events.js';
 import { tellAutoDisabled } from './mails.js';
 
 /** After this many refused responses in a row a connection switches itself off (contract §8). */
-export const mostFailures = 10;
+export const maxFailures = 10;
 
 const quiet = seconds(1);
 const successStatement = {
@@ -49,7 +49,7 @@ export async function noteFailure(
   const connection = await tx.findOne(SsoConnection, { where: { id }, lock: { mode: 'for_no_key_update' } });
   if (!connection) return false;
   const consecutiveFailures = connection.consecutiveFailures + 1;
-  const isLast = connection.status === 'active' && consecutiveFailures >= mostFailures;
+  const isLast = connection.status === 'active' && consecutiveFailures >= maxFailures;
   const failed = { consecutiveFailures, lastLoginFailureAt: now };
   const switchedOff = { status: 'auto_disabled', autoDisabledAt: now, updatedAt: now } as const;
   await tx.update(SsoConnection, { id }, { ...failed, ...(isLast && switchedOff) });

@@ -20,7 +20,7 @@ const publicProviders = (): Set<string> => {
 };
 
 /** The maximum length of a DNS name, less the prefix that the record adds. */
-const longest = 253 - '_svc-verification.'.length;
+const maxLength = 253 - '_svc-verification.'.length;
 const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
 /** Whether an A-label is invalid (RFC 5890 §2.3.2.1): later versions of Node accept those in URLs, and keep them. */
 const standsForNothing = (one: string): boolean => one.startsWith('xn--') && /^\p{ASCII}*$/u.test(domainToUnicode(one));
@@ -37,7 +37,7 @@ export function domainIn(text: string): string | null {
   const { hostname, username, password } = new URL(address);
   if (username || password) return null; // an email address, or a URL made to look like another host
   const domain = hostname.replace(/\.$/, '').replace(/^(www\.)+(?=.+\.)/, '');
-  if (isIP(domain) || domain.startsWith('[') || domain.length > longest) return null;
+  if (isIP(domain) || domain.startsWith('[') || domain.length > maxLength) return null;
   const labels = domain.split('.');
   return labels.length > 1 && labels.every((one) => label.test(one) && !standsForNothing(one)) ? domain : null;
 }

@@ -4,7 +4,7 @@ import { lockExclusively } from '../../platform/database/advisory-locks.js';
 import { DomainError } from '../errors.js';
 
 /** Limits on claims that have not failed, for an Account itself and for each organization. */
-const mostClaims = { account: 200, organization: 50 };
+const maxClaims = { account: 200, organization: 50 };
 
 /**
  * Serializes an Account's changes that may open another claim, before any claim is locked: two requests for one domain
@@ -22,7 +22,7 @@ export async function hasRoom(tx: EntityManager, { accountId, organizationId }: 
     organizationId: organizationId ?? IsNull(),
     status: Not('failed' as const),
   });
-  return open < mostClaims[organizationId === null ? 'account' : 'organization'];
+  return open < maxClaims[organizationId === null ? 'account' : 'organization'];
 }
 
 /** @throws DomainError sso_domain.limit_reached */

@@ -1,5 +1,5 @@
 /** In characters: enough for a sentence and the ids with which to look it up. */
-const longest = 300;
+const maxLength = 300;
 
 /**
  * Returns a provider's own reason for an error (RFC 6749's `error_description`, SAML's `StatusMessage`) as one line to
@@ -10,5 +10,5 @@ const longest = 300;
 export function providerMessage(said: string | null | undefined): string {
   const line = [...(said ?? '').replace(/[\p{C}\s]+/gu, ' ').trim()]; // no half characters, whichever is the last
   if (line.length === 0) return '';
-  return `: ${line.slice(0, longest).join('')}${line.length > longest ? '…' : ''}`;
+  return `: ${line.slice(0, maxLength).join('')}${line.length > maxLength ? '…' : ''}`;
 }

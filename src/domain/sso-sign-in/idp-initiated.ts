@@ -133,7 +133,7 @@ const sameProviderText = connectionToBeginAt({
   oidcDiscoveryUrl: '$4',
 });
 
-const longestClientId = 200;
+const maxClientIdLength = 200;
 
 /**
  * The client of the connection's Environment that RelayState names; or the only one, whatever RelayState says: many
@@ -145,7 +145,7 @@ async function clientNamed(
   { accountId, environmentId }: SsoConnection,
   relayState: string | null,
 ): Promise<{ clientId: string; isLaunched: boolean }> {
-  const isName = relayState !== null && relayState.length <= longestClientId && isStorable(relayState);
+  const isName = relayState !== null && relayState.length <= maxClientIdLength && isStorable(relayState);
   const [first, another] = await tx.query<{ clientId: string; isNamed: boolean; isLaunched: boolean }[]>(
     `select client_id as "clientId", client_id = $3 as "isNamed",
        initiate_login_uri is not null as "isLaunched" from oauth_clients

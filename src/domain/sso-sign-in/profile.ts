@@ -62,12 +62,12 @@ export function newProfile(assertion: Named, connection: Mapping): AssertedProfi
 
 type Mapping = Pick<SsoConnection, 'attributeMapping'>;
 
-const longest = { firstName: 200, lastName: 200, avatarUrl: 2048, externalId: 255 } as const;
+const maxLengths = { firstName: 200, lastName: 200, avatarUrl: 2048, externalId: 255 } as const;
 
 /** Returns the value, if the API would accept it; otherwise it is left out, without a refusal of the sign-in. */
 function usable(field: keyof AssertedProfile, said: string | undefined): string | null {
   const text = said?.trim() ?? '';
-  if (!isVisible(text) || text.length > longest[field] || !isOnOneLine(text) || !isStorable(text)) return null;
+  if (!isVisible(text) || text.length > maxLengths[field] || !isOnOneLine(text) || !isStorable(text)) return null;
   if (field !== 'avatarUrl') return text;
   return URL.canParse(text) && new URL(text).protocol === 'https:' ? text : null;
 }

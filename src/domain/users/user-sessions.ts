@@ -19,7 +19,7 @@ import { reaches } from './reachable.js';
 
 /** A browser has to sign in again after this time without use, and after the longest life at the latest. */
 const idleLife = days(30);
-const longestLife = days(90);
+const maxLife = days(90);
 
 export interface NewSession {
   /** Set if only one session may start with it: the primary key refuses a second one. */
@@ -147,7 +147,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
           userAgent: session.userAgent?.slice(0, 500) ?? null,
           createdAt: at,
           lastUsedAt: at,
-          expiresAt: earliest(after(at, longestLife), trustedUntil, provedUntil),
+          expiresAt: earliest(after(at, maxLife), trustedUntil, provedUntil),
         });
         await recordEvent(tx, 'auth.admin_signed_in', {
           accountId,

@@ -13,8 +13,8 @@ export interface AdmissionLimits {
   /** A receiver is slow if it takes longer than this, in milliseconds, whether or not it answers. */
   slowAfterMs: number;
   /** Bounds of the wait of a refused call, in milliseconds. */
-  shortestWaitMs: number;
-  longestWaitMs: number;
+  minWaitMs: number;
+  maxWaitMs: number;
 }
 
 export const admissionLimits: AdmissionLimits = {
@@ -24,8 +24,8 @@ export const admissionLimits: AdmissionLimits = {
   slowTogether: 100,
   slowOfAccount: 50,
   slowAfterMs: seconds(2),
-  shortestWaitMs: 250,
-  longestWaitMs: minutes(15),
+  minWaitMs: 250,
+  maxWaitMs: minutes(15),
 };
 
 /** A group of calls that wait for each other's turn. */
@@ -85,11 +85,11 @@ export function createAdmission({
    * Forgets idle receivers, those known longest first. A forgotten one starts with the defaults, which costs little.
    */
   function forgetSome(): void {
-    if (receivers.size < knownAtMost) return;
+    if (receivers.size < maxKnown) return;
     for (const [id, { running }] of receivers) {
       if (running > 0) continue;
       receivers.delete(id);
-      if (receivers.size < knownAtMost / 2) return;
+      if (receivers.size < maxKnown / 2) return;
     }
   }
 
@@ -97,7 +97,7 @@ export function createAdmission({
   function crowdOf(key: string): Crowd {
     const known = crowds.get(key);
     if (known) return known;
-    if (crowds.size >= knownAtMost)
+    if (crowds.size >= maxKnown)
       for (const [other, { givenUntil }] of crowds) if (givenUntil <= nowMs()) crowds.delete(other);
     const crowd = { usualMs: limits.slowAfterMs, givenUntil: 0 };
     crowds.set(key, crowd);
@@ -108,10 +108,10 @@ export function createAdmission({
   function turnIn(crowd: Crowd, places: number): number {
     const now = nowMs();
     crowd.givenUntil = Math.max(now, crowd.givenUntil) + crowd.usualMs / places;
-    const waitMs = Math.max(crowd.givenUntil - now, limits.shortestWaitMs);
-    if (waitMs < limits.longestWaitMs) return Math.ceil(waitMs);
-    crowd.givenUntil = now + limits.longestWaitMs; // otherwise the first call after this crowd would wait behind it
-    return Math.ceil(limits.longestWaitMs * (0.8 + 0.2 * Math.random()));
+    const waitMs = Math.max(crowd.givenUntil - now, limits.minWaitMs);
+    if (waitMs < limits.maxWaitMs) return Math.ceil(waitMs);
+    crowd.givenUntil = now + limits.maxWaitMs; // otherwise the first call after this crowd would wait behind it
+    return Math.ceil(limits.maxWaitMs * (0.8 + 0.2 * Math.random()));
   }
 
   const learn = (crowd: Crowd, tookMs: number) => {
@@ -166,4 +166,4 @@ export function createAdmission({
   };
 }
 
-const knownAtMost = 10_000;
+const maxKnown = 10_000;

@@ -27,7 +27,7 @@ export async function cancelPending(
 }
 
 /** Scheduled and manual attempts together: each is listed with the delivery. */
-const mostAttempts = 50;
+const maxAttempts = 50;
 
 /**
  * Has a delivery attempted now, whether it is pending or has ended: its process is signalled, or started again.
@@ -42,7 +42,7 @@ export async function attemptNow(
 ): Promise<Pick<WebhookDelivery, 'status' | 'endedReason' | 'settledAt' | 'nextAttemptAt'>> {
   const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now } as const;
   const retriedAt = () => 'clock_timestamp()'; // the same clock as that of stops
-  const open = { accountId: delivery.accountId, id: delivery.id, attemptCount: LessThan(mostAttempts) };
+  const open = { accountId: delivery.accountId, id: delivery.id, attemptCount: LessThan(maxAttempts) };
   const { affected } = await tx.update(WebhookDelivery, open, { ...again, retriedAt });
   if (!affected) throw new DomainError('webhook.too_many_attempts');
   await startLater(tx, 'webhookDelivery', { ...webhookDeliveryInput(delivery), news: 'retryNow' });

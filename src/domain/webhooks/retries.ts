@@ -2,7 +2,7 @@ import { after, hours } from '../../platform/clock.js';
 
 /** The random part of a wait, so that deliveries that failed together are not retried together. */
 const jitter = 0.1;
-const longestRetryAfterMs = hours(24);
+const maxRetryAfterMs = hours(24);
 
 /** The configured waits between attempts, in milliseconds: after the first, the second, … failure. */
 export type RetrySchedule = readonly number[];
@@ -30,5 +30,5 @@ export function nextAttemptAt(schedule: RetrySchedule, { attempts, retryAfter, n
 function retryAfterMs(text: string | null, now: Date): number {
   if (text === null) return 0;
   const ms = /^\d{1,10}$/.test(text) ? Number(text) * 1000 : /GMT$/.test(text) ? Date.parse(text) - now.getTime() : 0;
-  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), longestRetryAfterMs);
+  return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }

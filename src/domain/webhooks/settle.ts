@@ -7,7 +7,7 @@ import { after, days } from '../../platform/clock.js';
 import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
-import { mostRefusals } from '../logout-tokens/message.js';
+import { maxRefusals } from '../logout-tokens/message.js';
 import { type AttemptResult, listResult } from './attempt-rows.js';
 import { disableWebhook } from './disable.js';
 import { tellAdministrators } from './mails.js';
@@ -92,8 +92,8 @@ async function countAgainst(tx: EntityManager, { webhookId, url, result, now }: 
 /** Whether the latest calls have all been answered 400, as often as a client is believed not to mean it. */
 async function wasRefused(tx: EntityManager, deliveryId: string): Promise<boolean> {
   const where = { deliveryId, durationMs: Not(IsNull()) };
-  const latest = await tx.find(WebhookAttempt, { where, order: { number: 'DESC' }, take: mostRefusals });
-  return latest.length === mostRefusals && latest.every(({ statusCode }) => statusCode === 400);
+  const latest = await tx.find(WebhookAttempt, { where, order: { number: 'DESC' }, take: maxRefusals });
+  return latest.length === maxRefusals && latest.every(({ statusCode }) => statusCode === 400);
 }
 
 async function recordFailedLogout(tx: EntityManager, id: string, attempts: number): Promise<void> {

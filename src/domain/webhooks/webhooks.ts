@@ -23,7 +23,7 @@ export interface WebhookWithSecret {
 }
 
 /** How many subscriptions an Environment, or an Account itself, can have. */
-const mostWebhooks = 1_000;
+const maxWebhooks = 1_000;
 /** How long the previous secret also signs after a rotation (contract §7). */
 const overlapMs = hours(24);
 
@@ -183,7 +183,7 @@ const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata:
 const roomFor = (tx: EntityManager, scope: WebhookScope) =>
   assertWithinQuota(tx, {
     of: `webhooks of ${scope.environmentId ?? scope.accountId}`,
-    most: mostWebhooks,
+    most: maxWebhooks,
     count: () => tx.countBy(Webhook, ownOf(scope)),
     code: 'webhook.limit_reached',
   });

@@ -5,7 +5,7 @@ import { countOf } from '../../platform/database/count-of.js';
 
 const type = 'application/x-www-form-urlencoded';
 /** Far more than any form of ours, or of a client, has. */
-const mostFields = 1000;
+const maxFields = 1000;
 
 /**
  * Reads forms, and refuses one with so many fields that everybody else would wait for it, before it is parsed, as for
@@ -16,7 +16,7 @@ export function readForms(app: FastifyInstance, { bodyLimit }: { bodyLimit?: num
   if (app.hasContentTypeParser(type)) return;
   app.addContentTypeParser(type, { parseAs: 'string', ...(bodyLimit && { bodyLimit }) }, (_, body, done) => {
     const text = body as string;
-    if (countOf(text, '&') > mostFields) done(tooMany());
+    if (countOf(text, '&') > maxFields) done(tooMany());
     else done(null, parse(text));
   });
 }

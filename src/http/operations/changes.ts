@@ -30,7 +30,7 @@ const ChangeView = Resource(
 );
 
 /** Seconds. */
-const longestWait = 30;
+const maxWait = 30;
 
 export const listChanges = operation({
   id: 'listChanges',
@@ -63,7 +63,7 @@ export const listChanges = operation({
       types: Type.Optional(
         Type.String({ minLength: 1, maxLength: 4000, description: 'For example `node.created,node.moved`.' }),
       ),
-      wait: Type.Integer({ minimum: 0, maximum: longestWait, default: 0, description: 'Seconds.' }),
+      wait: Type.Integer({ minimum: 0, maximum: maxWait, default: 0, description: 'Seconds.' }),
     },
     { additionalProperties: false },
   ),
@@ -75,7 +75,7 @@ export const listChanges = operation({
     }),
     ...errors('validation.failed', 'changes.cursor_invalid', 'changes.cursor_expired'),
   },
-  waitsMs: seconds(longestWait),
+  waitsMs: seconds(maxWait),
   async handle({ services, scope, query }) {
     const { items, nextCursor, hasMore } = await services.changeFeed.read(scope, {
       cursor: query.cursor ?? null,

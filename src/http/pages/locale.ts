@@ -12,9 +12,11 @@ interface Wishes {
 const available = new Map<string, Locale>(locales.map((locale) => [locale.toLowerCase(), locale]));
 
 /** Longer lists are abuse, not a preference. */
-const mostRanges = 20;
+const maxRanges = 20;
 
-/** The page's language: the first of the client's, the browser's and the Environment's that is available, or English. */
+/**
+ * The page's language: the first of the client's, the browser's and the Environment's that is available, or English.
+ */
 export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: Wishes): Locale {
   const ranges = [
     ...(uiLocales ?? '').slice(0, 500).trim().split(/\s+/),
@@ -48,7 +50,7 @@ function lookup(range: string): Locale | undefined {
 function byQuality(header: string): string[] {
   return header
     .slice(0, 1000)
-    .split(',', mostRanges)
+    .split(',', maxRanges)
     .map((item) => {
       const [range = '', ...parameters] = item.split(';').map((part) => part.trim());
       const q = parameters.find((parameter) => /^q=/i.test(parameter));

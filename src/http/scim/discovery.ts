@@ -4,7 +4,7 @@ import { ScimRefused } from '../../domain/scim/refusal.js';
 import type { Attribute, ResourceKind, Schema } from '../../domain/scim/schema.js';
 import { scimType } from './errors.js';
 import type { ScimOptions } from './options.js';
-import { listResponse, mostResults } from './shapes.js';
+import { listResponse, maxResults } from './shapes.js';
 
 const core = 'urn:ietf:params:scim:schemas:core:2.0:';
 const kinds = [userKind, groupKind];
@@ -38,7 +38,7 @@ const serviceProviderConfig = (baseUrl: string) => ({
   schemas: [`${core}ServiceProviderConfig`],
   patch: { supported: true },
   bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
-  filter: { supported: true, maxResults: mostResults },
+  filter: { supported: true, maxResults },
   changePassword: { supported: false },
   sort: { supported: true },
   etag: { supported: true },

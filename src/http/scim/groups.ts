@@ -13,13 +13,13 @@ import { sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
 const kind = groupKind;
-const mostWithMembers = 20;
+const maxWithMembers = 20;
 
 const hasMembers = (projection: Projection) => wants(kind, projection, 'members');
 
 /** A group may have thousands of members: a page with members has fewer groups (RFC 7644 §3.4.2.4 allows that). */
 export const groupsOnPage = (count: number, projection: Projection): number =>
-  hasMembers(projection) ? Math.min(count, mostWithMembers) : count;
+  hasMembers(projection) ? Math.min(count, maxWithMembers) : count;
 
 interface Of {
   Params: { id: string };

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuthenticatedDirectory } from '../../domain/scim/authenticate.js';
 import { ScimRefused } from '../../domain/scim/refusal.js';
-import { mostValues } from '../../domain/scim/values.js';
+import { maxValues } from '../../domain/scim/values.js';
 import { inShareOf } from '../../platform/context.js';
 import { proveScimToken } from '../principals/scim-token.js';
 import { readJsonAs } from '../server/json-bodies.js';
@@ -18,7 +18,7 @@ import { users } from './users.js';
  * with all sub-attributes, which is some ten parts; and twice that, so that a client that sends a few too many learns
  * which they are.
  */
-const extent = { parts: 2 * 12 * mostValues, widest: 3 * mostValues };
+const extent = { parts: 2 * 12 * maxValues, widest: 3 * maxValues };
 
 /** Provisioning of people and groups by the directories of customers, `/scim/v2` (RFC 7643, RFC 7644). */
 export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serviceUrl, ...rest }) => {

@@ -7,7 +7,7 @@ import type { Resource } from '../../domain/scim/schema.js';
 import type { IsExpected } from '../../domain/scim/users/users.js';
 import { integerForm } from '../surfaces/validation.js';
 
-export const mostResults = 200;
+export const maxResults = 200;
 const usual = 100;
 
 type ListParameters = Record<string, unknown>;
@@ -51,7 +51,7 @@ export function listRequestOf({
     sortOrder,
     // A startIndex below 1 counts as 1, a count below 0 as 0 (RFC 7644 §3.4.2.4).
     startIndex: Math.min(Math.max(whole(startIndex, 'startIndex', 1), 1), 2_000_000_000),
-    count: Math.min(Math.max(whole(count, 'count', usual), 0), mostResults),
+    count: Math.min(Math.max(whole(count, 'count', usual), 0), maxResults),
   };
 }
 

@@ -4,7 +4,7 @@ import { subscriberOf } from '../../platform/database/subscriber.js';
 import { largeMessagesRefused } from '../../platform/metrics/metrics.js';
 
 /** The most bytes that one subscriber's requests may keep in this process's memory. */
-const mostHeld = 64 * 1024 * 1024;
+const maxHeld = 64 * 1024 * 1024;
 /** Shorter bodies and answers are not counted: nearly all are, and a great many of them fit. */
 const short = 64 * 1024;
 
@@ -14,7 +14,7 @@ const short = 64 * 1024;
  * as slow as they like, would otherwise end the process. Beyond the bound a request is refused with 503, and one whose
  * body is arriving loses its connection. Exports and trees are not counted: they are read in portions, or have turns.
  */
-export function boundHeldBytes(app: FastifyInstance, most = mostHeld): void {
+export function boundHeldBytes(app: FastifyInstance, most = maxHeld): void {
   const held = new Map<string, number>();
   const add = (address: string, bytes: number) => {
     const now = (held.get(address) ?? 0) + bytes;

@@ -8,7 +8,7 @@ export interface SheddingOptions {
   log: { warn(details: object, message: string): void };
   /** How late our own work may be on average, in milliseconds; 0: nothing is shed for that. */
   maxLoopDelayMs: number;
-  mostWaitingForDatabase: number;
+  maxWaitingForDatabase: number;
   /** Returns how many queries and transactions wait for a connection to the database. */
   waitingForDatabase(): Record<string, number>;
   /** Returns whether no other password can be hashed now. */
@@ -26,7 +26,7 @@ declare module 'fastify' {
 
 const sampleMs = 100;
 /** Some requests are always accepted; otherwise nothing would show that there is capacity again. */
-const mostShed = 0.95;
+const maxShed = 0.95;
 
 /**
  * Returns the share of requests to refuse next. It grows as fast as the overload and shrinks slowly, until about as
@@ -34,7 +34,7 @@ const mostShed = 0.95;
  * @param pressure 1 if as much is waiting as may
  */
 export const nextShare = (share: number, pressure: number): number =>
-  pressure > 1 ? Math.min(mostShed, share + 0.1 * Math.min(pressure, 3)) : Math.max(0, share - 0.02);
+  pressure > 1 ? Math.min(maxShed, share + 0.1 * Math.min(pressure, 3)) : Math.max(0, share - 0.02);
 
 /**
  * Returns the average delay of a timer. One long piece of work, or a process that was halted, means little: each sample
@@ -48,7 +48,7 @@ export const nextDelay = (average: number, lateMs: number, limitMs: number): num
  * requests are answered about as soon as always, and memory holds no more than them (docs/decisions/0052).
  */
 export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
-  const { registry, log, maxLoopDelayMs, mostWaitingForDatabase, waitingForDatabase, isHashingFull } = options;
+  const { registry, log, maxLoopDelayMs, maxWaitingForDatabase, waitingForDatabase, isHashingFull } = options;
   const refused = new Counter({
     name: 'gatehouse_requests_shed_total',
     help: 'Requests refused because of too much load, by the resource that was short.',
@@ -64,7 +64,7 @@ export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
     expectedAt = now + sampleMs;
     const waiting = Object.values(waitingForDatabase()).reduce((sum, count) => sum + count, 0);
     const before = share;
-    share = nextShare(share, Math.max(delay / maxLoopDelayMs, waiting / mostWaitingForDatabase));
+    share = nextShare(share, Math.max(delay / maxLoopDelayMs, waiting / maxWaitingForDatabase));
     if (before === 0 && share > 0) log.warn({ delayMs: Math.round(delay), waiting }, 'more comes than can be done');
   }
   if (maxLoopDelayMs > 0) {

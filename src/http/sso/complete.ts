@@ -11,7 +11,7 @@ import { type Answer, type Arriving, type SsoFinisher, type SsoFinishers, Unconf
 import { textOf } from './parameters.js';
 
 /** More tries than races for one address that a sign-in can lose. */
-const mostTries = 4;
+const maxTries = 4;
 
 /**
  * Where a browser continues that was sent to an identity provider. The answer has been received already. The cookie
@@ -57,7 +57,7 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
     id: string,
     browser: ComingBrowser,
     arriving: Arriving,
-    triesLeft = mostTries,
+    triesLeft = maxTries,
   ): Promise<Completion<Answer>> {
     try {
       return await sso.signIn.complete(id, browser, (tx, answered) =>

@@ -3,7 +3,7 @@ import { type TProperties, Type } from 'typebox';
 import { DomainError, type ErrorDetail } from '../../domain/errors.js';
 import { ErrorDetailView } from '../errors.js';
 import { Id, Nullable, OneOf, Resource } from './schemas.js';
-import { detailOf, mostFindings } from './validation.js';
+import { detailOf, maxFindings } from './validation.js';
 
 /**
  * The outcome of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request.
@@ -49,7 +49,7 @@ declare module 'fastify' {
 }
 
 /** The most findings that an answer shows for one element. */
-const mostDetails = 20;
+const maxDetails = 20;
 
 /**
  * Returns the validator's findings about the elements of an array of the body, by index.
@@ -63,13 +63,13 @@ export function elementRefusals(
 ): Map<number, DomainError> | null {
   if (validationError && validationError.validationContext !== 'body') return null;
   const findings = (validationError?.validation ?? []) as FastifySchemaValidationError[];
-  if (findings.length >= mostFindings) return null;
+  if (findings.length >= maxFindings) return null;
   const found = new Map<number, ErrorDetail[]>();
   for (const one of findings) {
     const [, property, index] = one.instancePath.split('/');
     if (property !== array || index === undefined) return null;
     const details = found.get(Number(index)) ?? [];
-    if (details.length < mostDetails) details.push(detailOf(one));
+    if (details.length < maxDetails) details.push(detailOf(one));
     found.set(Number(index), details);
   }
   return new Map([...found].map(([index, details]) => [index, new DomainError('validation.failed', { details })]));

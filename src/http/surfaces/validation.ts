@@ -9,14 +9,14 @@ import { pathId } from './path-ids.js';
 import { wordsOf } from './validation-words.js';
 
 /** As many findings as an answer shows for a thousand elements, 20 each; validation ends when there are more. */
-export const mostFindings = 20_000;
+export const maxFindings = 20_000;
 
 /** Makes the validator's compiled code end after that many findings. None of them could be undone by what follows. */
 const endingInTime = (code: string): string => {
   const [, name] = /\bfunction (validate\d+)\(/.exec(code) ?? [];
   return name === undefined
     ? code
-    : code.replaceAll('errors++;', `if(++errors>=${mostFindings}){${name}.errors = vErrors;return false;}`);
+    : code.replaceAll('errors++;', `if(++errors>=${maxFindings}){${name}.errors = vErrors;return false;}`);
 };
 const options = {
   allErrors: true,

@@ -18,14 +18,14 @@ export function byPosition<Row extends { position: number | string }>(
 }
 
 /** The most statements of one group that run at once. */
-const mostUnderWay = 2;
+const maxUnderWay = 2;
 /**
  * Questions that arrive while a statement runs wait for it and are then sent together: the more, the cheaper each. They
  * do not wait for a statement that takes longer than this (it waits for a lock, or answers a thousand questions).
  */
 const aloneForMs = 10;
 /** A larger batch gains nothing more, so it is sent although another statement runs. */
-const mostTogether = 200;
+const maxTogether = 200;
 
 interface Waiting<Question, Answer> {
   questions: readonly Question[];
@@ -52,8 +52,8 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
   const groups = new Map<string, Gathered<Question, Answer>>();
 
   function schedule(group: string, gathered: Gathered<Question, Answer>): void {
-    if (gathered.isScheduled || gathered.underWay >= mostUnderWay) return;
-    const mayGo = gathered.underWay === 0 || gathered.isSlow || gathered.waiting.length >= mostTogether;
+    if (gathered.isScheduled || gathered.underWay >= maxUnderWay) return;
+    const mayGo = gathered.underWay === 0 || gathered.isSlow || gathered.waiting.length >= maxTogether;
     if (!mayGo) {
       gathered.patience ??= setTimeout(() => {
         gathered.isSlow = true;
@@ -69,7 +69,7 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
   }
 
   async function send(group: string, gathered: Gathered<Question, Answer>): Promise<void> {
-    const together = gathered.waiting.splice(0, mostTogether);
+    const together = gathered.waiting.splice(0, maxTogether);
     gathered.underWay++;
     if (gathered.waiting.length > 0) schedule(group, gathered);
     await inNoShare(() => unstoppable(() => answer(group, together)));

@@ -2,7 +2,7 @@ import type { EntityManager, EntityTarget } from 'typeorm';
 import { partsOf } from '../parts.js';
 
 /** The most parameters of one statement: PostgreSQL's protocol counts them in sixteen bits. */
-const mostParameters = 65_535;
+const maxParameters = 65_535;
 
 /**
  * Inserts the rows that no constraint refuses, in order and with as few statements as possible.
@@ -13,7 +13,7 @@ export async function insertNew<Row extends { id: string }>(
   entity: EntityTarget<Row>,
   rows: readonly Row[],
 ): Promise<Set<string>> {
-  const atOnce = Math.floor(mostParameters / tx.getRepository(entity).metadata.columns.length);
+  const atOnce = Math.floor(maxParameters / tx.getRepository(entity).metadata.columns.length);
   const ids = new Set<string>();
   for (const part of partsOf(rows, atOnce)) {
     const inserting = tx

@@ -1,17 +1,18 @@
 /** Longer texts, and more values, are made for a single occasion. */
-const longestText = 8_000;
-const mostValues = 40;
+const maxTextLength = 8_000;
+const maxValues = 40;
 /** Each connection keeps a plan for each name. */
-const mostNames = 400;
-const mostCandidates = 2_000;
+const maxNames = 400;
+const maxCandidates = 2_000;
 
 /** The comment at the beginning of a text that is planned for its values. */
 export const forItsValues = 'planned for its values';
 
 /**
  * Returns a text that is never kept prepared, so that PostgreSQL plans it for the values at hand each time. For
- * statements that read more of a large tenant than of a small one: after five plans of a prepared one PostgreSQL compares
- * what they cost with a plan for the average tenant, which costs less since that one is small, and keeps it for all.
+ * statements that read more of a large tenant than of a small one: after five plans of a prepared one PostgreSQL
+ * compares what they cost with a plan for the average tenant, which costs less since that one is small, and keeps it
+ * for all.
  */
 export const plannedForItsValues = (text: string): string => `/* ${forItsValues} */ ${text}`;
 
@@ -28,9 +29,9 @@ export function createPreparedTexts() {
       const known = names.get(text);
       if (known !== undefined) return known;
       if (text.startsWith(`/* ${forItsValues}`)) return undefined;
-      if (text.length > longestText || values.length > mostValues || names.size >= mostNames) return undefined;
+      if (text.length > maxTextLength || values.length > maxValues || names.size >= maxNames) return undefined;
       if (!seenOnce.delete(text)) {
-        if (seenOnce.size >= mostCandidates) seenOnce.clear();
+        if (seenOnce.size >= maxCandidates) seenOnce.clear();
         seenOnce.add(text);
         return undefined;
       }

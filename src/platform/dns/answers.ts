@@ -15,9 +15,9 @@ export type Reading =
   | { kind: 'referral'; zone: string; servers: string[] };
 
 /** The longest that resolvers may cache an absence, whatever the zone says (RFC 2308 §5 advises one to three hours). */
-const longestCachedMs = 3 * 3_600_000;
+const maxCachedMs = 3 * 3_600_000;
 /** The most aliases that are followed in one answer, so that a loop of aliases ends. */
-const longestChain = 8;
+const maxChainLength = 8;
 
 /**
  * Reads an answer, following its aliases as far as they are in it.
@@ -32,7 +32,7 @@ export function readAnswer(answer: DecodedPacket, name: string, zone: string | n
 
   const records = answer.answers ?? [];
   let current = name;
-  for (let i = 0; i < longestChain; i++) {
+  for (let i = 0; i < maxChainLength; i++) {
     const texts = records.flatMap((one) =>
       one.type === 'TXT' && isSame(one.name, current)
         ? [textOf(one.data as Buffer | string | (Buffer | string)[])]
@@ -64,7 +64,7 @@ function referralOf(answer: DecodedPacket, name: string, zone: string): Reading 
 function cachedMs(answer: DecodedPacket): number {
   const soa = (answer.authorities ?? []).find((one) => one.type === 'SOA');
   if (soa?.type !== 'SOA') return 0;
-  return Math.min(longestCachedMs, 1000 * Math.min(soa.ttl ?? 0, soa.data.minimum ?? 0));
+  return Math.min(maxCachedMs, 1000 * Math.min(soa.ttl ?? 0, soa.data.minimum ?? 0));
 }
 
 const bare = (name: string) => name.toLowerCase().replace(/\.$/, '');

@@ -18,7 +18,7 @@ export interface AuthoritiesDeps {
 }
 
 /** The most servers that are asked. */
-const mostServers = 4;
+const maxServers = 4;
 
 /** Finds the authoritative servers of a name. The resolvers are asked only for these, never for the name's records. */
 export function createAuthorities({ resolvers, port, isAllowed }: AuthoritiesDeps) {
@@ -32,7 +32,7 @@ export function createAuthorities({ resolvers, port, isAllowed }: AuthoritiesDep
     const resolver = newResolver();
     const found = await untilAborted(resolver, signal, () =>
       Promise.all(
-        names.slice(0, mostServers).map(async (name) => {
+        names.slice(0, maxServers).map(async (name) => {
           const [v4, v6] = await Promise.all([
             resolver.resolve4(name).catch(() => []),
             resolver.resolve6(name).catch(() => []),
@@ -43,7 +43,7 @@ export function createAuthorities({ resolvers, port, isAllowed }: AuthoritiesDep
     );
     const allowed = [...new Set(found.flat())].filter(isAllowed);
     const ordered = [...allowed.filter((one) => !isIPv6(one)), ...allowed.filter(isIPv6)]; // not every host has IPv6
-    return ordered.slice(0, mostServers).map((address) => ({ address, port }));
+    return ordered.slice(0, maxServers).map((address) => ({ address, port }));
   }
 
   return {

@@ -8,7 +8,7 @@ const units: Readonly<Record<string, string>> = { hours_left: 'hour', minutes_le
 /** Characters that a text on one line must not have, and the invisible direction marks. */
 const unprintable = new RegExp(`[${offLine}\\u200e\\u200f]+`, 'gu');
 
-const mostCharacters = 200;
+const maxCharacters = 200;
 
 /** Returns a value as a mail shows it. People choose names that strangers receive, so only plain text is kept. */
 export function shown(locale: Locale, name: string, value: string | number): string {
@@ -18,7 +18,7 @@ export function shown(locale: Locale, name: string, value: string | number): str
   if (name.startsWith('record_')) return dnsText(value);
   return /(^|_)link$/.test(name)
     ? webAddress(value)
-    : withoutLinks([...oneLine(value)].slice(0, mostCharacters).join(''));
+    : withoutLinks([...oneLine(value)].slice(0, maxCharacters).join(''));
 }
 
 /** Returns the text on one line: a mail's header may hold no more. */

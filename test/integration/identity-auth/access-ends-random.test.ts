@@ -35,7 +35,7 @@ const challengeLife = minutes(10);
 const codeLife = minutes(10);
 const proofLife = minutes(10);
 const linkLife = hours(1);
-const mostTries = 5;
+const maxTries = 5;
 
 interface World {
   model: AccessModel;
@@ -146,7 +146,7 @@ async function confirmEmail({ model, random }: World, code = aLateOne(random, mo
   if (!code) return;
   const { in: session, digits, email, madeAt } = code;
   const newest = model.codes.findLast((one) => one.in === session);
-  const isGood = code.isAlive && now() < madeAt + codeLife && code.tries < mostTries;
+  const isGood = code.isAlive && now() < madeAt + codeLife && code.tries < maxTries;
   // Whoever sends it once more within a minute is answered like the first time.
   const isRepeated = code === newest && code.usedAt !== null && now() - code.usedAt < minutes(1);
   const answer = await api.post('/email/confirm', { code: digits }, bearer(session.access));

@@ -253,9 +253,9 @@ test('a caller who reaches only a part of the account, or only reads, deletes no
 
 test('a search has a maximum of results, whatever its filters, and has pages', async () => {
   await people();
-  const directory = (mostFound: number) => {
+  const directory = (maxFound: number) => {
     const { db } = api.database;
-    return createDirectory({ db, now: () => api.clock.now, processes: { describe: async () => null }, mostFound });
+    return createDirectory({ db, now: () => api.clock.now, processes: { describe: async () => null }, maxFound });
   };
   const page = (more: Partial<DirectoryPage>): DirectoryPage => {
     const everybody = { environmentId: undefined, isActive: undefined };

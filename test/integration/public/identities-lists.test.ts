@@ -122,7 +122,7 @@ describe('a search with too many results', () => {
       api.database.db,
       account.scope,
       { page: 1, take: 20, sortBy: 'created_at', order: 'desc', q, isActive },
-      { isActive, mostFound: most },
+      { isActive, maxFound: most },
     ).then(
       ({ itemCount }) => itemCount,
       (error: DomainError) => error.options.details?.map(({ field, code }) => `${field} ${code}`).join(),

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import { mostConnections } from '../../../src/domain/sso-connections/connections.js';
+import { maxConnections } from '../../../src/domain/sso-connections/connections.js';
 import { clientSecretContext, clientSecretOf } from '../../../src/domain/sso-connections/secrets.js';
 import { createSealing } from '../../../src/platform/crypto/sealing.js';
 import { outcomeOf } from '../../support/answers.js';
@@ -580,7 +580,7 @@ test('an Environment has a maximum of connections, besides those of its organiza
     api,
     `insert into sso_connections select (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).*
      from sso_connections c, generate_series(2, $2) n where c.id = $1`,
-    [id, mostConnections],
+    [id, maxConnections],
   );
   const make = async (more: object = {}, path = `${inEnvironment}/sso-connections`) =>
     outcomeOf(await calls('POST', path, { ...oidc, ...more }));

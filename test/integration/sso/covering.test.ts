@@ -11,7 +11,7 @@ import {
   organizationConnection,
 } from '../../../src/domain/sso-connections/covering.js';
 import { connectionMails } from '../../../src/domain/sso-connections/mails.js';
-import { mostFailures, noteFailure, noteSuccess } from '../../../src/domain/sso-connections/outcomes.js';
+import { maxFailures, noteFailure, noteSuccess } from '../../../src/domain/sso-connections/outcomes.js';
 import { days } from '../../../src/platform/clock.js';
 import { inTransaction } from '../../../src/platform/database/db.js';
 import { invite, rolesByKey, tokenOf } from '../../support/administrators.js';
@@ -138,18 +138,18 @@ describe('failures', () => {
 
   test('ten in a row disable a connection, once, however many at once; managers get a mail', async () => {
     const id = await connect('/sso/connections');
-    const outcomes = await Promise.all(Array.from({ length: mostFailures + 5 }, () => fail(id)));
+    const outcomes = await Promise.all(Array.from({ length: maxFailures + 5 }, () => fail(id)));
     expect(outcomes.filter(Boolean)).toHaveLength(1);
     const connection = await read(id);
     expect(connection).toMatchObject({ status: 'auto_disabled', autoDisabledAt: api.clock.now });
-    expect(connection.consecutiveFailures).toBe(mostFailures + 5);
+    expect(connection.consecutiveFailures).toBe(maxFailures + 5);
     const events = await rowsOf(
       api,
       `select metadata, actor_type from events where resource_id = $1 and action = 'sso_connection.auto_disabled'`,
       [id],
     );
     expect(events).toMatchObject([
-      { actor_type: 'system', metadata: { reason: 'signature_invalid', consecutive_failures: mostFailures } },
+      { actor_type: 'system', metadata: { reason: 'signature_invalid', consecutive_failures: maxFailures } },
     ]);
     const mails = await rowsOf<{ recipient_id: string }>(
       api,
@@ -169,7 +169,7 @@ describe('failures', () => {
 
   test('a success in between restarts the count', async () => {
     const id = await connect('/sso/connections');
-    for (let i = 1; i < mostFailures; i++) await fail(id);
+    for (let i = 1; i < maxFailures; i++) await fail(id);
     const failing = await read(id);
     await ask((tx) => noteSuccess(inTransaction(tx), failing, api.clock.now));
     expect(await read(id)).toMatchObject({ consecutiveFailures: 0, lastLoginAt: api.clock.now, status: 'active' });

@@ -7,7 +7,7 @@ import { RoleAssignment } from '../../../../entities/role-assignment.js';
 import { within } from '../../../platform/database/db.js';
 import { insertNew } from '../../../platform/database/insert-new.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
-import { DomainError, type ErrorCode, mostNamed } from '../../errors.js';
+import { DomainError, type ErrorCode, maxNamed } from '../../errors.js';
 import { recordEvents } from '../../events/record.js';
 import { openWindows } from '../windows/rows.js';
 import { asNotFound } from './concurrent-removal.js';
@@ -145,7 +145,7 @@ const ends = ({ effectiveTo }: Window) => effectiveTo?.getTime() ?? Infinity;
 
 /** Names the assignments in the way, as far as they still exist. */
 function overlapping(held: readonly RoleAssignment[]): DomainError {
-  const details = held.slice(0, mostNamed).map(({ id }) => ({
+  const details = held.slice(0, maxNamed).map(({ id }) => ({
     field: '',
     code: 'overlapping',
     message: `overlaps the assignment ${id}`,

@@ -110,9 +110,12 @@ function decisionOf(reason: string): Decision {
 const fewChecks = 10;
 
 /** The most checks in one statement, where there may be any number. */
-const mostChecks = 1000;
+const maxChecks = 1000;
 
-/** Decides (contract §5): active identity, active path, and an assignment in force there or above that holds the permission. */
+/**
+ * Decides (contract §5): active identity, active path, and an assignment in force there or above that holds the
+ * permission.
+ */
 export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   async function ask(environmentId: string, checks: readonly Check[], asOf?: Date): Promise<Decision[]> {
     const [row] = await db.statement<{ reasons: string | null }>(evaluateStatement, [
@@ -165,7 +168,7 @@ export async function deniedChecks<C extends Check>(
   checks: Iterable<C>,
 ): Promise<C[]> {
   const found: C[] = [];
-  for (const some of inPieces(checks, mostChecks)) {
+  for (const some of inPieces(checks, maxChecks)) {
     const decided = await evaluate(environmentId, some);
     found.push(...some.filter((_, i) => !decided[i]?.allowed));
   }

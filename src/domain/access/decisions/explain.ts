@@ -6,7 +6,7 @@ import type { ExplainedReason, Explanation, Found, FoundAssignment, SeenAssignme
 import { notLongOver } from './in-force.js';
 
 /** More assignments than a person would read; those that decide come first, so that they are not cut off. */
-const mostAssignments = 100;
+const maxAssignments = 100;
 
 const explainStatement = {
   name: 'explain_check',
@@ -27,7 +27,7 @@ with asked as (
   order by (p.id is not null and a.node_id = any(asked.path)) desc nulls last, (p.id is not null) desc,
     (a.removed_at is null or coalesce(a.removed_at > $6, false)) desc,
     (coalesce(a.effective_from <= $5, true) and coalesce(a.effective_to > $5, true)) desc, r.is_active desc, a.created_at, a.id
-  limit ${mostAssignments}
+  limit ${maxAssignments}
 )
 select
   (select json_build_object('isActive', is_active) from environment_memberships where environment_id = $1 and identity_id = $2) as membership,

@@ -24,9 +24,9 @@ export interface ClaimedPermissions {
 
 /**
  * Bytes of JSON that permissions and organizations may take in a token together: whatever somebody holds, a bearer
- * token must fit the 8 KiB that servers commonly allow for a header. Organizations go first (`claimedBytesAtMost`).
+ * token must fit the 8 KiB that servers commonly allow for a header. Organizations go first (`maxClaimedBytes`).
  */
-const claimedTogetherBytesAtMost = 4608;
+const maxClaimedBytesTogether = 4608;
 
 /** The keys that an Identity holds at the Environment's root. */
 export type RootPermissions = (environmentId: string, identityId: string) => Promise<string[]>;
@@ -39,7 +39,7 @@ export const createRootPermissions =
 
 /** As many as a token has room for, of which organizations take `taken` bytes. */
 export function fittingBeside(taken: number, held: readonly string[]): ClaimedPermissions {
-  const permissions = fittingJson(held, claimedTogetherBytesAtMost - taken);
+  const permissions = fittingJson(held, maxClaimedBytesTogether - taken);
   return { permissions, truncated: permissions.length < held.length };
 }
 

@@ -28,7 +28,7 @@ export interface SetupOutcome {
   rolesUpdated: number;
 }
 
-const mostPermissions = 1000;
+const maxPermissions = 1000;
 
 /**
  * Registers the permissions of an application's resources and puts them into roles, in an Environment that is in use.
@@ -48,8 +48,8 @@ export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
         const keys = [
           ...new Set(resources.flatMap(({ name, actions }) => actions.map((action) => `${name}.${action}`))),
         ];
-        if (keys.length > mostPermissions) {
-          throw invalidField('resources', 'too_many', `must not name more than ${mostPermissions} permissions`);
+        if (keys.length > maxPermissions) {
+          throw invalidField('resources', 'too_many', `must not name more than ${maxPermissions} permissions`);
         }
         const created = await register(tx, scope, keys.sort(), now());
         const updated = await bind(tx, scope, grants, now());

@@ -28,7 +28,7 @@ interface Begin {
 }
 
 /** If a policy shortens the time, everybody keeps at least a day, since they have to be notified first. */
-const leastNotice = inMs(1);
+const minNotice = inMs(1);
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", identity_id as "identityId", status, round,
   started_at as "startedAt", expires_at as "expiresAt"`;
@@ -175,7 +175,7 @@ export async function settlePolicy(tx: EntityManager, scope: EnvironmentScope, p
   await change(tx, scope, {
     set: `expires_at = ${end}`,
     where: `${waiting} and expires_at <> ${end}`,
-    values: [scope.environmentId, now, inMs(policy.days) / 1000, after(now, leastNotice)],
+    values: [scope.environmentId, now, inMs(policy.days) / 1000, after(now, minNotice)],
     news: 'policyChanged',
     action: 'auth.mfa_grace_moved',
   });

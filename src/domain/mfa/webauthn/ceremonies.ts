@@ -23,7 +23,7 @@ export const enrollmentChallengeLife = ceremonyLife + minutes(1);
 /** EdDSA, ES256, RS256: what authenticators speak, and every Node.js verifies. */
 const algorithms = [-8, -7, -257];
 /** An RSA key of 8192 bits has half of it; larger ones take long to check. */
-const longestKey = 2048;
+const maxKeyLength = 2048;
 
 type DeviceType = MfaFactor['deviceType'];
 const deviceTypes = { singleDevice: 'single_device', multiDevice: 'multi_device' } as const;
@@ -215,7 +215,7 @@ export function createCeremonies(baseUrl: string) {
         supportedAlgorithmIDs: algorithms,
       });
       const isWhole = verified && registrationInfo.credential.id === response.id;
-      return isWhole && registrationInfo.credential.publicKey.length <= longestKey ? registrationInfo : null;
+      return isWhole && registrationInfo.credential.publicKey.length <= maxKeyLength ? registrationInfo : null;
     } catch {
       return null; // the library throws for each thing that is wrong, and for what it cannot read
     }

@@ -10,7 +10,7 @@ import type { ClientKeys } from './keys.js';
 export const assertionAlgorithms = ['RS256', 'PS256', 'ES256'];
 
 /** A used assertion is remembered until it expires, so it may not last long. */
-const longestLife = hours(1);
+const maxLife = hours(1);
 
 const useStatement = {
   name: 'use_client_assertion',
@@ -71,7 +71,7 @@ export function createClientAssertions({
     subjectOf: (assertion) => claimedText(assertion, 'sub'),
     async assertValid(client, assertion) {
       const { exp = 0, jti } = await verified(client, assertion);
-      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife + clockSkewMs) throw clientRefused();
+      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + maxLife + clockSkewMs) throw clientRefused();
       // As long as it is accepted; housekeeping keeps it for a minute more, since our own clocks differ as well.
       const until = new Date(exp * 1000 + clockSkewMs);
       const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), until]);

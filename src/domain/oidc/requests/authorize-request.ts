@@ -3,7 +3,7 @@ import { OAuthError, type OAuthErrorCode } from '../oauth-error.js';
 import { allowedScopes, type ScopeName } from '../scopes.js';
 import { isChallenge } from '../tokens/pkce.js';
 import { levelIn, type RequestedLevel } from './acr-values.js';
-import { longestHint } from './hints.js';
+import { maxHintLength } from './hints.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
 
 /** How the client is answered (OAuth 2.0 Multiple Response Type Encoding Practices; Form Post Response Mode 1.0). */
@@ -83,16 +83,16 @@ export const isAuthorizeParameter = (name: string): boolean => (known as readonl
  * RFC 6749 does not limit lengths; these leave room in a request line, which with all headers is limited to 16 KiB.
  * Some clients keep in `state` where to continue.
  */
-const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
-const longestOther = 2048;
+const maxLengths: Readonly<Record<string, number>> = { id_token_hint: maxHintLength, claims: 8192, state: 8192 };
+const maxOtherLength = 2048;
 /**
  * In bytes of the header that carries it back: text that is not ASCII takes up to nine times as much there, and proxies
  * accept 16 KB of headers at most.
  */
-const longestReturned = 8192;
+const maxReturnedLength = 8192;
 /** Whether a `state` can go back in an answer's `Location`. */
 export const isReturnable = (state: string): boolean =>
-  state.length <= longestReturned && new URLSearchParams([['', state]]).toString().length <= longestReturned + 1;
+  state.length <= maxReturnedLength && new URLSearchParams([['', state]]).toString().length <= maxReturnedLength + 1;
 const prompts = ['none', 'login', 'consent', 'select_account'];
 
 /** The client that a request names, for its look-up. @throws OAuthError invalid_request */
@@ -155,10 +155,10 @@ function assertReadable(values: Parameters) {
   for (const name of known) {
     const value = values.get(name);
     if (value === undefined) continue;
-    const most = longest[name] ?? longestOther;
-    if (value.length > most) throw invalid(`${name} is longer than ${most} characters`);
+    const maxLength = maxLengths[name] ?? maxOtherLength;
+    if (value.length > maxLength) throw invalid(`${name} is longer than ${maxLength} characters`);
     if (name === 'state' && !isReturnable(value))
-      throw invalid(`state is longer than ${longestReturned} bytes in a URL`);
+      throw invalid(`state is longer than ${maxReturnedLength} bytes in a URL`);
     // `claims` is JSON, which some clients write on several lines.
     const text = name === 'claims' ? value.replace(/[\t\r\n]/g, '') : value;
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

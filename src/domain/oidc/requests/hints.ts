@@ -3,7 +3,7 @@ import { isInvalidToken, isOfUnknownKey, type SigningKeys } from '../keys.js';
 import { OAuthError } from '../oauth-error.js';
 
 /** In characters: room for an ID token with many organizations, within a request line of 16 KiB. */
-export const longestHint = 12_288;
+export const maxHintLength = 12_288;
 
 /** What an `id_token_hint` names: the person, the client and the session. */
 export interface Hint {

@@ -3,7 +3,7 @@ import { isRegistered } from '../clients/redirect-uris.js';
 import type { SigningKeys } from '../keys.js';
 import { OAuthError } from '../oauth-error.js';
 import { isReturnable } from './authorize-request.js';
-import { type Hint, longestHint, readHint } from './hints.js';
+import { type Hint, maxHintLength, readHint } from './hints.js';
 import { onlyOnce, type ReadParameters } from './parameters.js';
 
 /** A valid request of RP-Initiated Logout 1.0 §2. */
@@ -17,9 +17,9 @@ export interface LogoutRequest {
 }
 
 const known = ['id_token_hint', 'logout_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales'] as const;
-const longest = 8192;
+const maxLength = 8192;
 const isTooLong = ([name, value]: [string, string]) =>
-  name === 'state' ? !isReturnable(value) : value.length > (name === 'id_token_hint' ? longestHint : longest);
+  name === 'state' ? !isReturnable(value) : value.length > (name === 'id_token_hint' ? maxHintLength : maxLength);
 
 /** @throws OAuthError invalid_request, which is shown on a page */
 export async function parseLogoutRequest(

@@ -16,7 +16,7 @@ export interface RequestedOrganization {
   hasConnection: boolean;
 }
 
-const longestSlug = 100;
+const maxSlugLength = 100;
 
 const found = (by: string) => `
 select n.id, n.name, o.authentication_policy as policy,
@@ -38,7 +38,7 @@ export type RequestedOrganizations = (environmentId: string, idOrSlug: string) =
 export const createRequestedOrganizations =
   ({ db }: { db: Pick<Db, 'statement'> }): RequestedOrganizations =>
   async (environmentId, idOrSlug) => {
-    if (idOrSlug.length > longestSlug) throw unknown();
+    if (idOrSlug.length > maxSlugLength) throw unknown();
     const statement = isUuid(idOrSlug) ? byId : bySlug;
     const rows = await db.statement<FoundRow>(statement, [environmentId, idOrSlug]);
     const [row, another] = rows;

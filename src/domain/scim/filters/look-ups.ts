@@ -13,9 +13,9 @@ export interface LookUp<By extends string = string> {
 export type LookUpsOf<By extends string> = (path: string, op: Comparison, value: string) => LookUp<By>[] | null;
 
 /** More look-ups would cost more than looking at everything. */
-const most = 20;
+const maxLookUps = 20;
 /** The most rows to find by indexes; if there are more, all rows are read. */
-export const mostFoundByIndexes = 20_000;
+export const maxFoundByIndexes = 20_000;
 
 /**
  * The look-ups that find everything that can match a filter, which still has to be checked. Null if no index finds some
@@ -23,13 +23,13 @@ export const mostFoundByIndexes = 20_000;
  */
 export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[] | null {
   const found = all(filter, of);
-  return found && found.length <= most ? found : null;
+  return found && found.length <= maxLookUps ? found : null;
 }
 
 /**
  * Returns the ids of all rows that can match a filter, if indexes find them, so that no others are read. Null if
  * indexes do not help, or find too many.
- * @param find runs the look-ups, with the values for each index, and finds at most `mostFoundByIndexes` and one
+ * @param find runs the look-ups, with the values for each index, and finds at most `maxFoundByIndexes` and one
  */
 export async function meantBy<By extends string>(
   filter: Filter,
@@ -39,7 +39,7 @@ export async function meantBy<By extends string>(
   const lookUps = lookUpsOf(filter, of);
   if (!lookUps) return null;
   const rows = await find((by) => lookUps.filter((one) => one.by === by).map(({ value }) => value));
-  return rows.length > mostFoundByIndexes ? null : rows.flatMap(({ id }) => id ?? []);
+  return rows.length > maxFoundByIndexes ? null : rows.flatMap(({ id }) => id ?? []);
 }
 
 function all<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[] | null {

@@ -13,9 +13,9 @@ export type Filter =
   | { op: '[]'; path: string; filter: Filter };
 
 const comparisons = new Set<string>(['eq', 'ne', 'co', 'sw', 'ew', 'gt', 'ge', 'lt', 'le']);
-const longest = 4000;
+const maxLength = 4000;
 const deepest = 20;
-const mostTerms = 100;
+const maxTerms = 100;
 
 interface Token {
   kind: 'sign' | 'text' | 'word' | 'end';
@@ -49,7 +49,7 @@ const invalid = (problem: string) => new ScimRefused('invalidFilter', `The filte
  * @throws ScimRefused invalidFilter
  */
 export function parseFilter(text: string): Filter {
-  if (text.length > longest) throw invalid(`is longer than ${longest} characters`);
+  if (text.length > maxLength) throw invalid(`is longer than ${maxLength} characters`);
   const reader = createReader(tokensOf(text));
   const filter = reader.or(0);
   reader.end();
@@ -80,7 +80,7 @@ function createReader(tokens: Token[]) {
 
   function term(depth: number): Filter {
     if (depth > deepest) throw invalid(`is nested more than ${deepest} levels deep`);
-    if (++terms > mostTerms) throw invalid(`has more than ${mostTerms} terms`);
+    if (++terms > maxTerms) throw invalid(`has more than ${maxTerms} terms`);
     if (isWord('not') && tokens[next + 1]?.text === '(') {
       take();
       return { op: 'not', filter: grouped(depth) };
@@ -115,7 +115,7 @@ function createReader(tokens: Token[]) {
     const { kind, text } = peek();
     if (kind !== 'word' || !text.startsWith('.')) return filter;
     take();
-    if (++terms > mostTerms) throw invalid(`has more than ${mostTerms} terms`);
+    if (++terms > maxTerms) throw invalid(`has more than ${maxTerms} terms`);
     return { op: 'and', filters: [filter, compared(text.slice(1))] };
   }
 

@@ -21,9 +21,9 @@ import { forgetMappings } from './mappings.js';
 import {
   idsIn,
   type MemberChanges,
+  maxMembers,
   memberIdsOf,
   membersAfter,
-  mostMembers,
   patchMembers,
   setMembers,
 } from './members.js';
@@ -219,7 +219,7 @@ function howManyFit(groups: readonly ScimGroup[]): number {
   let members = 0;
   const tooMany = groups.findIndex(({ membersAtMost }) => {
     members += membersAtMost;
-    return members > mostMembers;
+    return members > maxMembers;
   });
   return tooMany < 0 ? groups.length : Math.max(1, tooMany);
 }

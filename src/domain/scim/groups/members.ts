@@ -18,7 +18,7 @@ export interface MemberChanges {
   removed: string[];
 }
 
-export const mostMembers = 20_000;
+export const maxMembers = 20_000;
 const attribute = attributeOf(groupKind.schema, 'members', groupKind) as Attribute;
 
 /** The ids in a value of `members`. @throws ScimRefused invalidValue */
@@ -123,9 +123,9 @@ export async function membersAfter(
   { added, removed }: MemberChanges,
 ): Promise<number> {
   const after = membersAtMost + added.length - removed.length;
-  if (after <= mostMembers) return after;
+  if (after <= maxMembers) return after;
   const counted = (await idsIn(tx, directory, id)).length;
-  if (counted > mostMembers) throw new ScimRefused('invalidValue', `A group can have at most ${mostMembers} members`);
+  if (counted > maxMembers) throw new ScimRefused('invalidValue', `A group can have at most ${maxMembers} members`);
   return counted;
 }
 

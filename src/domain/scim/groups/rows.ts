@@ -5,7 +5,7 @@ import { isUuid } from '../../../platform/uuid.js';
 import { readRowCount } from '../../lists/row-counts.js';
 import type { Directory } from '../directory.js';
 import { targetOf } from '../filters/attribute-path.js';
-import { type LookUpsOf, meantBy, mostFoundByIndexes } from '../filters/look-ups.js';
+import { type LookUpsOf, maxFoundByIndexes, meantBy } from '../filters/look-ups.js';
 import { type Column, type ColumnOf, conditionOf, ofSub } from '../filters/sql.js';
 import type { Filter } from '../filters/syntax.js';
 import { groupKind } from '../kinds.js';
@@ -76,7 +76,7 @@ const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filte
         names,
         of('externalId'),
         uuids('members'),
-        mostFoundByIndexes + 1,
+        maxFoundByIndexes + 1,
       ],
     );
   });

@@ -6,14 +6,14 @@ import { conditionOf } from '../filters/sql.js';
 import { assertBounded, type Found, type ListRequest, orderOf } from '../lists.js';
 import { userColumns } from './columns.js';
 import { meantUsers } from './look-ups.js';
-import { mostAttributes } from './resource.js';
+import { maxAttributes } from './resource.js';
 import { createValues, expressions, isOfPlace, peopleOf, readUsers, type UserRow } from './rows.js';
 
 type Ids = Found<string>;
 
 /** The most bytes of attributes on a page, and how many people always fit. */
-const mostTogether = 2 * 1024 * 1024;
-const alwaysFit = Math.floor(mostTogether / mostAttributes);
+const maxTogether = 2 * 1024 * 1024;
+const alwaysFit = Math.floor(maxTogether / maxAttributes);
 
 /**
  * A page of the people of a directory's place, which ends early if they have too many attributes together.
@@ -39,7 +39,7 @@ async function thatFit(tx: EntityManager, directory: Directory, ids: string[]): 
        select sum(octet_length(s.attributes::text)) over (order by w.place) as bytes
        from unnest(${values.put(ids)}::uuid[]) with ordinality w (id, place)
          left join scim_users s on s.account_id = $1 and s.environment_id = $2 and s.directory_id = $3 and s.identity_id = w.id
-     ) added where coalesce(bytes, 0) <= ${mostTogether}`,
+     ) added where coalesce(bytes, 0) <= ${maxTogether}`,
     values.all,
   );
   return ids.slice(0, Math.max(1, fitting!.count));

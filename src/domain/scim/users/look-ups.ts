@@ -3,7 +3,7 @@ import { isUuid } from '../../../platform/uuid.js';
 import { containing } from '../../lists/paging.js';
 import type { Directory } from '../directory.js';
 import { targetOf } from '../filters/attribute-path.js';
-import { type LookUp, type LookUpsOf, meantBy, mostFoundByIndexes } from '../filters/look-ups.js';
+import { type LookUp, type LookUpsOf, maxFoundByIndexes, meantBy } from '../filters/look-ups.js';
 import type { Filter } from '../filters/syntax.js';
 import { userKind } from '../kinds.js';
 import { isBroad, type ListRequest } from '../lists.js';
@@ -81,7 +81,7 @@ export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory,
         [...names, ...of('address')],
         kept,
         named,
-        mostFoundByIndexes + 1,
+        maxFoundByIndexes + 1,
       ],
     );
   });

@@ -22,9 +22,9 @@ export interface WantedUser {
   attributes: Resource;
 }
 
-const longestName = 200;
+const maxNameLength = 200;
 /** The most bytes of JSON that are stored of one User, besides its columns. */
-export const mostAttributes = 65_536;
+export const maxAttributes = 65_536;
 
 /**
  * @param before the resource that it replaces: addresses in it are kept as they are
@@ -58,8 +58,8 @@ export function wantedOf(resource: Resource, before: Resource = {}): WantedUser 
 /** Stored values from before the limit may be larger, as long as nothing is added. @throws ScimRefused invalidValue */
 function assertKeepable(resource: Resource, before: Resource): void {
   const size = sizeOf(resource);
-  if (size > mostAttributes && size > sizeOf(before))
-    throw invalid(`All attributes together are longer than ${mostAttributes} bytes`);
+  if (size > maxAttributes && size > sizeOf(before))
+    throw invalid(`All attributes together are longer than ${maxAttributes} bytes`);
 }
 
 /**
@@ -82,7 +82,7 @@ function sizeOf({ name, emails, ...resource }: Resource): number {
  */
 function nameOf(field: string, value: string | undefined): string | null {
   const name = broughtToOneLine(value ?? '');
-  if ([...name].length > longestName) throw invalid(`name.${field} is longer than ${longestName} characters`);
+  if ([...name].length > maxNameLength) throw invalid(`name.${field} is longer than ${maxNameLength} characters`);
   return isVisible(name) ? name : null;
 }
 

@@ -19,8 +19,8 @@ const ofProtocol = [
   'rh',
 ];
 /** OpenID Connect Core §2. */
-export const longestSubject = 255;
-const mostAttributes = 200;
+export const maxSubjectLength = 255;
+const maxAttributes = 200;
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ export function assertionOf(
   idToken: string,
 ): Assertion {
   const { iss, sub, amr, auth_time: authTime, sid } = claims;
-  if (typeof sub !== 'string' || sub === '' || sub.length > longestSubject || !isStorable(sub))
+  if (typeof sub !== 'string' || sub === '' || sub.length > maxSubjectLength || !isStorable(sub))
     throw new SsoRefused('subject_missing', 'The response does not identify the person');
   const attributes = attributesOf(claims);
   return {
@@ -63,7 +63,7 @@ const attributesOf = (claims: Claims): Record<string, string[]> =>
   Object.fromEntries(
     Object.entries(claims)
       .filter(([name, value]) => !ofProtocol.includes(name) && value !== null && value !== undefined)
-      .slice(0, mostAttributes)
+      .slice(0, maxAttributes)
       .map(([name, value]) => [name, [value].flat().map(textOf)]),
   );
 

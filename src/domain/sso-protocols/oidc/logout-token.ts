@@ -3,7 +3,7 @@ import { clockSkewMs, hours, minutes } from '../../../platform/clock.js';
 import { isStorable } from '../../../platform/database/storable.js';
 import { isObject } from '../../is-object.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
-import { longestSubject } from './claims.js';
+import { maxSubjectLength } from './claims.js';
 import { claimRefusals } from './refusals.js';
 import { refusalOfSignature } from './signature-refusals.js';
 
@@ -28,9 +28,9 @@ export interface LogoutTokenExpected {
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 /** The greatest age of a token without `exp`, which was optional before errata 1, and that of any token. */
 const lifeMs = minutes(5);
-const longestLifeMs = hours(1);
+const maxLifeMs = hours(1);
 /** The limit for `jti` and `sid`, in characters. */
-const longestId = 1024;
+const maxIdLength = 1024;
 
 /**
  * Checks a provider's logout token (OpenID Connect Back-Channel Logout 1.0 §2.4 and §2.6): it is signed like an ID
@@ -49,7 +49,7 @@ export async function verifyLogoutToken(
     requiredClaims: ['iat', 'jti', 'events'],
     currentDate: now,
     clockTolerance: clockSkewMs / 1000,
-    maxTokenAge: longestLifeMs / 1000,
+    maxTokenAge: maxLifeMs / 1000,
   }).catch((error: unknown) => {
     throw asRefusal(error);
   });
@@ -63,11 +63,10 @@ function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, no
   if (sub === undefined && sid === undefined) throw new SsoRefused('subject_missing', 'It has neither a sub nor a sid');
   const isId = (value: unknown, longest: number) =>
     typeof value === 'string' && value !== '' && value.length <= longest && isStorable(value);
-  if (sub !== undefined && !isId(sub, longestSubject)) throw malformed('has an invalid sub');
-  if (sid !== undefined && !isId(sid, longestId)) throw malformed('has a sid that is not a string, or is too long');
-  if (!isId(jti, longestId)) throw malformed('has a jti that is not a string, or is too long');
-  const until =
-    Math.min((exp ?? Infinity) * 1000, iat * 1000 + (exp === undefined ? lifeMs : longestLifeMs)) + clockSkewMs;
+  if (sub !== undefined && !isId(sub, maxSubjectLength)) throw malformed('has an invalid sub');
+  if (sid !== undefined && !isId(sid, maxIdLength)) throw malformed('has a sid that is not a string, or is too long');
+  if (!isId(jti, maxIdLength)) throw malformed('has a jti that is not a string, or is too long');
+  const until = Math.min((exp ?? Infinity) * 1000, iat * 1000 + (exp === undefined ? lifeMs : maxLifeMs)) + clockSkewMs;
   if (until <= now.getTime()) throw new SsoRefused('expired', 'The logout token was issued too long ago');
   return {
     subject: sub ?? null,

@@ -71,7 +71,7 @@ export const backchannelLogoutUrlOf = (baseUrl: string, connectionId: string): s
 const anyAge = 31_536_000;
 
 /** In characters: longer URLs fail on their way. Without the hint, the client's id tells the provider who asks. */
-const longestHint = 4096;
+const maxHintLength = 4096;
 
 /** OpenID Connect as its relying party: authorization code flow with PKCE and a signature check of the ID token. */
 export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: OidcProtocolDeps) {
@@ -172,7 +172,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
         return buildEndSessionUrl(configurationOf(connection, server), {
           post_logout_redirect_uri: signedOutUrlOf(baseUrl, connection.id),
           state,
-          ...(idToken.length <= longestHint && { id_token_hint: idToken }),
+          ...(idToken.length <= maxHintLength && { id_token_hint: idToken }),
         }).href;
       }),
 

@@ -37,7 +37,7 @@ export function nameIdOf(parent: XmlElement): NameId {
 }
 
 /** In characters, with qualifiers; an entry of a PostgreSQL index can have 2704 bytes. */
-const longestName = 600;
+const maxNameLength = 600;
 
 /** The general-purpose and pairwise identifiers of the SAML 2.0 Subject Identifier Attributes Profile. */
 const subjectAttributes = [
@@ -57,7 +57,8 @@ export function lastingNameOf(
   parties: { provider: SamlProvider; serviceProvider: ServiceProvider },
 ): string {
   const name = nameOf(nameId, attributes, parties);
-  if (name.length > longestName) throw new SsoRefused('too_large', `Its name is longer than ${longestName} characters`);
+  if (name.length > maxNameLength)
+    throw new SsoRefused('too_large', `Its name is longer than ${maxNameLength} characters`);
   if (!isStorable(name)) throw new SsoRefused('subject_missing', 'Its name has a character that cannot be stored');
   return name;
 }

@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { claimedAtMost, claimedBytesAtMost } from '../../../domain/organizations/claim.js';
+import { maxClaimed, maxClaimedBytes } from '../../../domain/organizations/claim.js';
 import { OneOf } from '../../surfaces/schemas.js';
 import { accountDocumentation } from './account.js';
 import { discoveryDocumentation } from './discovery.js';
@@ -33,10 +33,10 @@ const Claims = Type.Object({
   email_verified: Type.Optional(Type.Boolean()),
   organizations: Type.Optional(
     Type.Array(Type.Object({ id: Type.String(), slug: Type.String(), name: Type.String() }), {
-      maxItems: claimedAtMost,
+      maxItems: maxClaimed,
       description:
         'With the scope `org`: the active organizations of the person, by slug. Tokens have the same claim, up to ' +
-        `${claimedBytesAtMost / 1024} KiB of it`,
+        `${maxClaimedBytes / 1024} KiB of it`,
     }),
   ),
   organizations_truncated: Type.Optional(Type.Boolean({ description: 'True if there are more' })),
