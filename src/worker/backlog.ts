@@ -114,19 +114,19 @@ const patienceMs = 1_000;
 export function remembered<T>(forMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
   let answer: Promise<T | undefined> = Promise.resolve(undefined);
   let until = 0;
-  let isUnderWay = false;
+  let isRunning = false;
   return () => {
     const now = performance.now();
-    if (now >= until && !isUnderWay) {
+    if (now >= until && !isRunning) {
       until = now + forMs;
-      isUnderWay = true;
+      isRunning = true;
       answer = read()
         .catch(() => {
           until = 0;
           return undefined;
         })
         .finally(() => {
-          isUnderWay = false;
+          isRunning = false;
         });
     }
     return Promise.race([answer, sleep(patienceMs, undefined, { ref: false })]);

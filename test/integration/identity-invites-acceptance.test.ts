@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { credentialsOf, noCredentials, plantFactors } from '../support/credentials.js';
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from '../support/identity-invites.js';
@@ -9,7 +10,6 @@ import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
 import { newPublicClient } from '../support/public-client.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -175,7 +175,7 @@ test('a person who has not proved the address does so by accepting; a password a
     expect(outcomeOf(await accept(made.token, { password: undefined }))).toBe('400 validation.failed');
     expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
     expect(await personWith(email)).toMatchObject({ first_name: 'Ivan', verified: true });
-    expect(await waysInOf(query, id)).toEqual(noWayIn);
+    expect(await credentialsOf(query, id)).toEqual(noCredentials);
     expect(await signInTo(api, await newClient(), email, password)).toBe('200');
   }
   // Otherwise its creator could sign in as a person with more permissions.
@@ -196,7 +196,7 @@ describe('accepting proves the address of a person who is only claimed to have i
     expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
     expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
     expect(await personWith(email)).toMatchObject({ id, first_name: 'Ivan', verified: true });
-    expect(await waysInOf(query, id)).toEqual(noWayIn);
+    expect(await credentialsOf(query, id)).toEqual(noCredentials);
     const clientId = await newClient({ scope: account.productionScope });
     expect(await signInTo(api, clientId, email, said.password)).toBe('401');
     expect(await signInTo(api, clientId, email, password)).toBe('200');
@@ -218,7 +218,7 @@ describe('accepting proves the address of a person who is only claimed to have i
     const made = await inviteTo(production, path, { email });
     expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
     expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
-    expect(await waysInOf(query, id)).toEqual(noWayIn);
+    expect(await credentialsOf(query, id)).toEqual(noCredentials);
   });
 
   test('also of one about whom the claim was made after the invite', async () => {
@@ -248,7 +248,7 @@ describe('accepting proves the address of a person who is only claimed to have i
     const made = await inviteTo(production, path, { email: theirs.email });
     expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
     expect(outcomeOf(await accept(made.token))).toBe('200');
-    expect(await waysInOf(query, theirs.id)).toEqual(noWayIn);
+    expect(await credentialsOf(query, theirs.id)).toEqual(noCredentials);
     const clientId = await newClient({ scope: account.productionScope });
     expect(await signInTo(api, clientId, theirs.email, said.password)).toBe('401');
     expect(await signInTo(api, clientId, theirs.email, password)).toBe('200');

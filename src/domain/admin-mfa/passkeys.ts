@@ -20,7 +20,7 @@ export interface AdminPasskeysDeps {
 }
 
 /** Whether a key may be all that its owner shows: others are accepted after a first factor only. */
-const isWayIn = ({ amr, key }: AnsweredPasskey): boolean => amr !== null && key?.signsIn === true;
+const signsInAlone = ({ amr, key }: AnsweredPasskey): boolean => amr !== null && key?.signsIn === true;
 
 async function recordFailure(tx: EntityManager, { key, amr }: AnsweredPasskey): Promise<void> {
   const isRight = amr !== null;
@@ -50,12 +50,12 @@ export function createAdminPasskeys({ db, sealing, webauthn, now }: AdminPasskey
       if (challenge === null) throw new DomainError('mfa.challenge_invalid');
       const answered = await db.transaction('system', async (tx) => {
         const result = await webauthn.verifyPasskey({ challenge, sent }, dbWithin(tx));
-        if (!isWayIn(result)) await recordFailure(tx, result); // and is committed
+        if (!signsInAlone(result)) await recordFailure(tx, result); // and is committed
         return result;
       });
       const { key, amr } = answered;
       if (!key || !amr) throw new DomainError('auth.invalid_credentials');
-      if (!isWayIn(answered)) throw new DomainError('mfa.second_factor_only');
+      if (!signsInAlone(answered)) throw new DomainError('mfa.second_factor_only');
       const { ownerId: userId, passwordChangedAt, mfaResetAt, emailChangedAt } = key;
       return { userId, passwordChangedAt, mfaResetAt, emailChangedAt, amr: [...amr, 'mfa'] };
     },

@@ -13,7 +13,7 @@ import { inDeclaredOrder } from '../lists/declared-order.js';
 import type { MfaGraces } from '../mfa/grace/grace.js';
 import { assertOrigins } from './allowed-origins.js';
 import { lackingFactorToEnroll } from './factor-to-enroll.js';
-import { assertWaysIn } from './ways-in.js';
+import { assertLoginMethodsLeft } from './login-methods-left.js';
 
 /** What an administrator can change; the other columns are owner and version. */
 export type ChangeableSettings = Omit<
@@ -69,7 +69,7 @@ export function createEnvironmentSettings({
         if (!hasCaptcha) assertNoCaptcha(current, changes);
         if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
-        await assertWaysIn(tx, scope, [current, updated]);
+        await assertLoginMethodsLeft(tx, scope, [current, updated]);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
         await announceCredentials(tx, caches);

@@ -50,7 +50,7 @@ export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readon
 export const seesAll = ({ view, activeOnly }: Sight): boolean => view === null && !activeOnly;
 
 /** Returns the nodes that lead to what the caller sees; none for a caller who sees everything. */
-export async function waysTo(
+export async function pathsTo(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   { view }: Sight,

@@ -17,7 +17,7 @@ import {
 import type { Bind } from '../lists/sql-parameters.js';
 import { findNode } from './nodes.js';
 import { havingText } from './search.js';
-import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';
+import { type Access, accessColumns, accessTo, isIn, onlySeen, pathsTo, type Sight, seesAll } from './sight.js';
 
 export type NodeSort = 'created_at' | 'name' | 'slug';
 export type NodePage = PageRequest<NodeSort> & { nodeType?: string | undefined; status?: NodeStatus | undefined };
@@ -140,11 +140,11 @@ export async function children(
   id: string,
   page: NodePage,
 ): Promise<Page<NodeInSight>> {
-  const { node, ways } = await look(tx, scope, sight, id);
+  const { node, paths } = await look(tx, scope, sight, id);
   const view = isIn(sight.view, node) ? null : sight.view;
   const filters = await filtersOf(tx, scope, page);
   const nodes = nodesIn(sight, (put) => [
-    ...onlySeen({ ...sight, view }, put, ways),
+    ...onlySeen({ ...sight, view }, put, paths),
     `node.parent_node_id = ${put(id)}`,
     ...filters(put),
   ]);
@@ -191,9 +191,9 @@ export async function readTree(
   sight: Sight,
   depth: number | null,
 ): Promise<NodeInSight[]> {
-  const ways = await waysTo(tx, scope, sight);
+  const paths = await pathsTo(tx, scope, sight);
   const nodes = nodesIn(sight, (put) => [
-    ...onlySeen(sight, put, ways),
+    ...onlySeen(sight, put, paths),
     ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
   ]);
   const ending = `order by node.name, node.id limit ${maxInTree + 1}`;
@@ -204,9 +204,9 @@ export async function readTree(
 
 async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string) {
   const node = await findNode(tx, scope, id);
-  const ways = isIn(sight.view, node) ? [] : await waysTo(tx, scope, sight);
-  if (!isIn(sight.view, node) && !ways.includes(node.id)) throw new DomainError('nodes.node_not_found');
-  return { node, ways };
+  const paths = isIn(sight.view, node) ? [] : await pathsTo(tx, scope, sight);
+  if (!isIn(sight.view, node) && !paths.includes(node.id)) throw new DomainError('nodes.node_not_found');
+  return { node, paths };
 }
 
 async function filtersOf(tx: EntityManager, scope: EnvironmentScope, { q, nodeType, status }: NodePage) {

@@ -8,7 +8,7 @@ import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import type { SweptStep } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { countEvents, keepEvents } from './events.js';
-import { cutOff, rules, underWay } from './rules.js';
+import { cutOff, inProgress, rules } from './rules.js';
 import { byColumn, endedGrants, fromTheFirst, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
 
 /** How far a run has come. */
@@ -64,7 +64,7 @@ export interface HousekeepingDeps {
  */
 export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
   async function sweepGrants(from: string | null, batchSize: number, at: Date): Promise<Batch> {
-    const end = after(at, -underWay);
+    const end = after(at, -inProgress);
     const values = [end, batchSize, from ?? fromTheFirst({})];
     const [row] = await db.statement<Batch & { sessionIds: string[] }>(endedGrants, values);
     const { sessionIds, ...batch } = row!; // an aggregate: there is always one
@@ -75,7 +75,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
   async function walk({ after: last, looked }: SweepPlace, batchSize: number, at: Date) {
     const [expiresAt, id] = last?.split('|') ?? [];
     const [row] = await db.statement<{ deleted: number; looked: number; last: string | null }>(walkSessions, [
-      after(at, -underWay),
+      after(at, -inProgress),
       batchSize,
       expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
       id ?? nilUuid,

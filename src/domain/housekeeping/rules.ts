@@ -15,7 +15,7 @@ export interface Rule {
 }
 
 /** A sign-in that is under way may still need its session or code: clocks differ, and a code lives for a minute. */
-export const underWay = hours(1);
+export const inProgress = hours(1);
 
 /**
  * Tables that are swept by one column. Grants (with their codes) and sessions have statements of their own: a session
@@ -23,7 +23,7 @@ export const underWay = hours(1);
  */
 export const rules: readonly Rule[] = [
   // A redeemed code is kept as long as its grant: if it is used again, the grant is revoked (RFC 6749 §4.1.2).
-  { table: 'authorization_codes', column: 'expires_at', and: 'grant_id is null', keptMs: underWay },
+  { table: 'authorization_codes', column: 'expires_at', and: 'grant_id is null', keptMs: inProgress },
   // Reuse of a spent token reveals a theft until its expiry; afterwards it is refused like an unknown one.
   { table: 'refresh_tokens', column: 'expires_at', keptMs: minutes(1) },
   // The walk only visits the latest sessions. No grant lives this long, so everything found here can be deleted.
@@ -34,18 +34,18 @@ export const rules: readonly Rule[] = [
     and: 'not exists (select from grants where session_id = sessions.id)',
     keptMs: days(400),
   },
-  { table: 'user_sessions', column: 'expires_at', keptMs: underWay },
+  { table: 'user_sessions', column: 'expires_at', keptMs: inProgress },
   { table: 'revoked_access_tokens', column: 'expires_at', keptMs: minutes(1) },
   { table: 'client_assertions', column: 'expires_at', keptMs: minutes(1) },
   { table: 'idempotent_requests', column: 'expires_at', keptMs: minutes(1) },
   { table: 'rate_limits', column: 'expire', epoch: true, keptMs: minutes(1) },
-  { table: 'pending_sign_ins', column: 'expires_at', keptMs: underWay },
-  { table: 'sso_requests', column: 'expires_at', keptMs: underWay },
+  { table: 'pending_sign_ins', column: 'expires_at', keptMs: inProgress },
+  { table: 'sso_requests', column: 'expires_at', keptMs: inProgress },
   { table: 'sso_sessions', column: 'expires_at', keptMs: minutes(1) },
-  { table: 'sso_logouts', column: 'expires_at', keptMs: underWay },
+  { table: 'sso_logouts', column: 'expires_at', keptMs: inProgress },
   { table: 'sso_tests', column: 'expires_at', keptMs: minutes(1) },
-  { table: 'pending_user_sign_ins', column: 'expires_at', keptMs: underWay },
-  { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },
+  { table: 'pending_user_sign_ins', column: 'expires_at', keptMs: inProgress },
+  { table: 'emailed_codes', column: 'expires_at', keptMs: inProgress },
   { table: 'trusted_devices', column: 'expires_at', keptMs: minutes(1) },
   { table: 'spent_tokens', column: 'expires_at', keptMs: minutes(1) },
   // They hold no personal data any more, and are kept so that support can see what became of them.

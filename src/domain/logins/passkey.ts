@@ -52,7 +52,7 @@ export function createPasskeyLogin({ db, sealing, webauthn, termsOf, now }: Pass
    * Whether the person could come in with a password, which a mailed link sets, or with a mailed code. Otherwise the
    * key is all that they have here, and a new password elsewhere must not lock them out (docs/decisions/0097).
    */
-  async function hasOtherWay(client: PasskeyClient, identityId: string): Promise<boolean> {
+  async function hasOtherMethod(client: PasskeyClient, identityId: string): Promise<boolean> {
     const { policy } = await termsOf(client, { identityId, organizationId: null, ssoConnectionId: null });
     return allowedOf(methodsOf(client.settings), policy).some((method) => method !== 'passkey');
   }
@@ -74,7 +74,7 @@ export function createPasskeyLogin({ db, sealing, webauthn, termsOf, now }: Pass
       const identityId = key?.ownerId ?? null;
       if (key && amr) {
         const { ownerId, signsIn, passwordChangedAt } = key;
-        if (signsIn || !(await hasOtherWay(client, ownerId)))
+        if (signsIn || !(await hasOtherMethod(client, ownerId)))
           return { outcome: 'accepted', identityId: ownerId, amr: [...amr, 'mfa'], passwordChangedAt };
         const reason = 'mfa.second_factor_only';
         await recordSignInRefusal(db, client, { identityId: ownerId, method: 'passkey', reason });

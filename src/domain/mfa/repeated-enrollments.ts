@@ -45,18 +45,18 @@ export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: R
 
     /**
      * What the same form did within the last minute; null if it did nothing, or longer ago.
-     * @param isUnderWay whether the first sending is known to be in progress: then its ten slow hashes are waited for
+     * @param isRunning whether the first sending is known to be in progress: then its ten slow hashes are waited for
      */
     async find(
       { accountId }: AccountScope,
       identityId: string,
       factor: Pick<NewFactor, 'id'>,
       secrets: readonly string[] | null,
-      { isUnderWay = false } = {},
+      { isRunning = false } = {},
     ): Promise<Repeated | null> {
       const look = () => db.statement<{ enrolledAt: Date }>(enrolledStatement, [accountId, identityId, factor.id]);
       // This takes about a second on an idle machine.
-      const [row] = await pollUntil(look, (rows) => rows.length > 0, { seconds: isUnderWay ? 3 : 0 });
+      const [row] = await pollUntil(look, (rows) => rows.length > 0, { seconds: isRunning ? 3 : 0 });
       if (!row || !wasJustDone(row.enrolledAt, now())) return null;
       const codes = secrets && codesOf(secrets, factor);
       const first = codes?.[0];

@@ -185,7 +185,7 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
  * was none. The URL of a link that does not work names nobody: the reader of its mailbox may not know the person's
  * present address.
  */
-export function wayBack(
+export function returnUrlOf(
   { parameters, email, status }: Pick<FoundLink, 'parameters' | 'email' | 'status'>,
   begins: Begins,
 ): string | null {
@@ -201,5 +201,5 @@ export function wayBack(
 export type Begins = (loginHint: string | null) => string | null;
 
 /** Returns the same for a person who has just used the link, even if their form came twice: it proves who they are. */
-export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
-  wayBack({ ...link, status: 'open' }, begins);
+export const returnUrlAfterUse = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
+  returnUrlOf({ ...link, status: 'open' }, begins);

@@ -82,13 +82,13 @@ async function assertUsable(
   });
   const { sessionTtlSeconds, mfaAllowedFactors } = settings;
   const details: ErrorDetail[] = [];
-  const ways: readonly string[] = [...methodsOf(settings), 'sso'];
+  const methods: readonly string[] = [...methodsOf(settings), 'sso'];
   if (
     changed.includes('allowed_methods') &&
     allowed_methods?.length &&
-    !allowed_methods.some((method) => ways.includes(method))
+    !allowed_methods.some((method) => methods.includes(method))
   ) {
-    const message = `names no sign-in method that the environment has enabled: ${ways.join(', ')}`;
+    const message = `names no sign-in method that the environment has enabled: ${methods.join(', ')}`;
     details.push({ field: 'allowed_methods', code: 'not_offered', message });
   }
   if (require_sso && allowed_methods && !allowed_methods.includes('sso')) {

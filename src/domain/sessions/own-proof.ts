@@ -15,7 +15,7 @@ export const proofLife = minutes(10);
  * that may be a minute behind, and its response still has to count as new here. Otherwise people would be sent back and
  * forth.
  */
-const onTheWay = minutes(2);
+const roundTrip = minutes(2);
 
 type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
 
@@ -103,7 +103,7 @@ export function judgeProof(
   if (isFresh && ((acr === aal2 && isTheirs) || !(needsAal2 || owesCode))) return { isEnough: true };
   // An owed code is mailed by any sign-in that asks for everything.
   const isReachable = !hasStrong || acr === aal2 || allowed.includes('totp') || allowed.includes('webauthn');
-  const maxAge = isFresh ? proofLife : proofLife - onTheWay;
+  const maxAge = isFresh ? proofLife : proofLife - roundTrip;
   return { isEnough: false, maxAgeSeconds: maxAge / 1000, needsAal2, isReachable };
 }
 

@@ -24,7 +24,7 @@ const formFields = ['email', 'password', 'choice', captchaField] as const;
 /** The authorization endpoint (RFC 6749 §3.1, OpenID Connect Core 3.1.2) and its pages. */
 export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   app,
-  { provider, logins, captcha, hosted, signInPage, ssoWay },
+  { provider, logins, captcha, hosted, signInPage, ssoRedirect },
 ) => {
   const { baseUrl, sessions, now } = provider;
 
@@ -83,8 +83,8 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
 
   /** Redirects to the identity provider if one is responsible, or shows the page that asks who the person is. */
   async function begin(visit: Visit) {
-    const connection = await ssoWay.wanted(visit);
-    if (connection) return ssoWay.go(visit, connection);
+    const connection = await ssoRedirect.wanted(visit);
+    if (connection) return ssoRedirect.go(visit, connection);
     return signInPage.send(visit, { email: visit.authorizeRequest.loginHint ?? '' });
   }
 
@@ -96,8 +96,8 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const { authorizeRequest } = visit;
     const isHinted = authorizeRequest.loginHint?.toLowerCase() === session?.email.toLowerCase();
     const other = isHinted ? { ...visit, authorizeRequest: { ...authorizeRequest, loginHint: null } } : visit;
-    const connection = await ssoWay.wanted(other);
-    if (connection) return ssoWay.go(other, connection, { isAnother: true });
+    const connection = await ssoRedirect.wanted(other);
+    if (connection) return ssoRedirect.go(other, connection, { isAnother: true });
     return signInPage.send(other, { email: other.authorizeRequest.loginHint ?? '', error });
   }
 
@@ -105,8 +105,8 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const { request, client } = visit;
     const email = typedEmail(form);
     const password = form.get('password') ?? '';
-    const connection = password === '' ? await ssoWay.ofAddress(visit, email) : null;
-    if (connection) return ssoWay.go(visit, connection, { email });
+    const connection = password === '' ? await ssoRedirect.ofAddress(visit, email) : null;
+    if (connection) return ssoRedirect.go(visit, connection, { email });
     if (!visit.methods.includes('password')) return signInPage.send(visit, { email });
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
     if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });

@@ -49,7 +49,7 @@ export function sendBarred(
     ...methods.map((method) => ({
       text: `method_refused.${methodNames[method]}` as const,
       values: {},
-      url: anotherWayUrl(visit, method === 'email_otp' ? 'code' : 'password'),
+      url: otherMethodUrl(visit, method === 'email_otp' ? 'code' : 'password'),
     })),
     ...providers.map(({ name, url }) => ({
       text: name === null ? ('method_refused.by_provider' as const) : ('method_refused.by_provider_of' as const),
@@ -82,7 +82,7 @@ function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
 }
 
 /** The sign-in from its beginning, by another method, without the session that this one began. */
-function anotherWayUrl({ authorizeRequest }: Visit, method: 'code' | 'password' | 'recovery'): string {
+function otherMethodUrl({ authorizeRequest }: Visit, method: 'code' | 'password' | 'recovery'): string {
   return `/oauth/authorize?${new URLSearchParams({ ...authorizeRequest.parameters, prompt: 'login', method })}`;
 }
 
@@ -91,7 +91,7 @@ function anotherWayUrl({ authorizeRequest }: Visit, method: 'code' | 'password' 
  * they are first. Null if no method exists for that.
  */
 export const recoveryUrlOf = (visit: Visit): string | null =>
-  methodsOf(visit.client.settings).length > 0 ? anotherWayUrl(visit, 'recovery') : null;
+  methodsOf(visit.client.settings).length > 0 ? otherMethodUrl(visit, 'recovery') : null;
 
 /** Where the sign-in begins at each identity provider that is required. */
 function providersOf({ authorizeRequest }: Visit, connections: readonly OfferedConnection[]) {

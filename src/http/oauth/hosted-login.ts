@@ -15,6 +15,7 @@ import { environmentScopeOf } from '../../platform/scope.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
 import { justSignedIn } from './after-sign-in.js';
+import { createAuthorizationResponses } from './authorization-responses.js';
 import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
 import { createCodesBrowser } from './mfa/codes-browser.js';
@@ -22,7 +23,6 @@ import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import { boundParametersOf, createVisits, onceSignedIn, type Visit } from './visit.js';
-import { waysBack } from './ways-back.js';
 
 /** Whether an enrolled factor was already proved, though not one that suffices. */
 interface Proved {
@@ -78,7 +78,7 @@ export function createHostedLogin(
   const browser = secretCookie(baseUrl, 'hosted_session');
   const device = secretCookie(baseUrl, 'trusted_device');
   const codesBrowser = createCodesBrowser(provider);
-  const { refuse, deny, leave } = waysBack(baseUrl);
+  const { refuse, deny, leave } = createAuthorizationResponses(baseUrl);
 
   async function issue(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
     const { client, authorizeRequest, toAccount, organization } = visit;

@@ -25,7 +25,7 @@ import { revoke } from './revoke.js';
 import { createSignInPage } from './sign-in-page.js';
 import { sso } from './sso.js';
 import { ssoRecovery } from './sso-recovery.js';
-import { createSsoWay } from './sso-way.js';
+import { createSsoRedirect } from './sso-redirect.js';
 import { token } from './token/index.js';
 import { userinfo } from './userinfo.js';
 import { verifyEmail } from './verify-email/index.js';
@@ -43,8 +43,8 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
     pages.addHook('onRequest', (request, reply) => options.limits.general('anonymous', request.ip, reply));
     const hosted = createHostedLogin(options.provider, options.logins, options.sso);
     const { baseUrl, now } = options.provider;
-    const ssoWay = createSsoWay({ sso: options.sso, baseUrl, now });
-    const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options), ssoWay };
+    const ssoRedirect = createSsoRedirect({ sso: options.sso, baseUrl, now });
+    const hostedOptions = { ...options, hosted, signInPage: createSignInPage(options), ssoRedirect };
     await registerEach(
       pages,
       [

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients/clients.js';
 import { initiateLoginUrl } from '../../domain/oidc/clients/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { type Begins, type FoundLink, wayBack } from '../../domain/one-time/identity-links.js';
+import { type Begins, type FoundLink, returnUrlOf } from '../../domain/one-time/identity-links.js';
 import { wasJustDone } from '../../domain/one-time/sent-twice.js';
 import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
@@ -57,7 +57,7 @@ export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: s
     {
       resendToken,
       forgotUrl: asksAgain ? `/oauth/password/forgot?${new URLSearchParams(link.parameters)}` : null,
-      nextUrl: link && wayBack(link, visit.begins),
+      nextUrl: link && returnUrlOf(link, visit.begins),
       client: client && shownClient(client),
     },
     { ...linkPageOptions(visit), status: 400 },

@@ -5,7 +5,7 @@ import type { Captcha } from '../../platform/captcha.js';
 import type { RateLimits } from '../surfaces/rate-limits.js';
 import type { HostedLogin } from './hosted-login.js';
 import type { SignInPage } from './sign-in-page.js';
-import type { SsoWay } from './sso-way.js';
+import type { SsoRedirect } from './sso-redirect.js';
 
 /** The dependencies of the OAuth endpoints. */
 export interface OAuthOptions {
@@ -20,5 +20,5 @@ export interface OAuthOptions {
 export interface HostedOptions extends OAuthOptions {
   hosted: HostedLogin;
   signInPage: SignInPage;
-  ssoWay: SsoWay;
+  ssoRedirect: SsoRedirect;
 }

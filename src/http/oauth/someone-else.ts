@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { askingWho } from './asking-who.js';
 import type { HostedOptions } from './options.js';
 
-interface Way {
+interface Continuation {
   /** The email address of somebody else who is signed in in this browser; null for nobody. */
   other: string | null;
   nextUrl: string | null;
@@ -18,7 +18,7 @@ export async function pastSomeoneElse(
   request: FastifyRequest,
   { environmentId, email }: { environmentId: string; email: string },
   nextUrl: string | null,
-): Promise<Way> {
+): Promise<Continuation> {
   const session = await provider.sessions.find(hosted.cookies.browser.read(request), environmentId, null);
   if (!session || session.email.toLowerCase() === email.toLowerCase()) return { other: null, nextUrl };
   return { other: session.email, nextUrl: nextUrl && asking(nextUrl) };

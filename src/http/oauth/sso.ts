@@ -9,7 +9,7 @@ import { typedEmail } from './typed-email.js';
 /** A sign-in by an identity provider that the person has chosen, by its id or by their address. */
 export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
   app,
-  { provider, hosted, signInPage, ssoWay, sso },
+  { provider, hosted, signInPage, ssoRedirect, sso },
 ) => {
   app.get('/oauth/sso', async (request, reply) => {
     if (request.method === 'HEAD') return reply.send(); // a HEAD must not begin anything
@@ -19,7 +19,7 @@ export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!visit) return reply;
     const connection = isUuid(id) ? await sso.endUsers.connection(visit.client, id) : null;
     if (!connection) throw new OAuthError('invalid_request', 'connection_id is unknown');
-    return ssoWay.go(visit, connection);
+    return ssoRedirect.go(visit, connection);
   });
 
   app.post('/oauth/sso', async (request, reply) => {
@@ -29,8 +29,8 @@ export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
-    const connection = await ssoWay.ofAddress(visit, email);
+    const connection = await ssoRedirect.ofAddress(visit, email);
     if (!connection) return signInPage.send(visit, { email, error: 'sign_in.error.no_provider' });
-    return ssoWay.go(visit, connection, { email });
+    return ssoRedirect.go(visit, connection, { email });
   });
 };

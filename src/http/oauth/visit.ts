@@ -82,7 +82,7 @@ export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, str
 }
 
 /** Where somebody who cannot continue begins the sign-in again. */
-function wayOf(visit: Pick<Visit, 'authorizeRequest' | 'methods'>) {
+function restartUrlsOf(visit: Pick<Visit, 'authorizeRequest' | 'methods'>) {
   const forgot = new URLSearchParams(keptMethodOf(visit.authorizeRequest.parameters));
   return {
     signInUrl: `/oauth/authorize?${new URLSearchParams(flowOf(visit))}`,
@@ -141,7 +141,7 @@ export function createVisits({ requestedOrganizations, baseUrl, clients, keys }:
     const methods = isBound ? allowedOf(open, organization.policy) : open;
     const hintedSubject = hint?.subject ?? null;
     const visit = { request, reply, client, authorizeRequest, hintedSubject, toAccount, organization, methods };
-    request.way = () => wayOf(visit);
+    request.restartUrls = () => restartUrlsOf(visit);
     return visit;
   }
 

@@ -15,7 +15,7 @@ declare module 'fastify' {
     /** The looks of the request's pages, once they are known: errors after that are shown in them, too. */
     looks?: Looks | null;
     /** Where the sign-in of a request begins again, once the request is known to be valid; only refusals call it. */
-    way?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
+    restartUrls?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
     /** The address of the request's own account, once somebody is signed in there. */
     accountUrl?: string | null;
   }
@@ -24,7 +24,7 @@ declare module 'fastify' {
 /** Answers every error with a page: never with a redirect, since nothing malformed is trusted with one. */
 export function handlePageErrors(app: FastifyInstance): void {
   app.decorateRequest('looks', null);
-  app.decorateRequest('way', null);
+  app.decorateRequest('restartUrls', null);
   app.decorateRequest('accountUrl', null);
   app.setErrorHandler((error, request, reply) => {
     const refusal = error instanceof OAuthError ? error : reportedRefusalOf(error, request);
@@ -63,7 +63,7 @@ export function sendErrorPage(
       code,
       requestId: request.id,
       retryAfterSeconds,
-      ...waysOn(request, status, code),
+      ...linksFor(request, status, code),
     },
     { status, client: request.looks ?? null, uiLocales: localesAskedFor(request) },
   );
@@ -73,18 +73,18 @@ export function sendErrorPage(
  * Where the person can continue: at their own account, whatever was refused there; or at the sign-in, if the same may
  * succeed later. A new password resets the count of wrong passwords, but nothing resets that of wrong codes.
  */
-function waysOn(request: FastifyRequest, status: number, code: string) {
-  const { way, url, accountUrl } = request;
+function linksFor(request: FastifyRequest, status: number, code: string) {
+  const { restartUrls, url, accountUrl } = request;
   if (accountUrl) return { accountUrl };
   if (![429, 500, 503].includes(status)) return {};
-  if (!way) return status === 429 ? wayOfForm(request) : {};
+  if (!restartUrls) return status === 429 ? restartUrlOfForm(request) : {};
   const mayForget = status === 429 && code !== locked && !url.startsWith('/oauth/password/');
-  const { signInUrl, forgotUrl } = way();
+  const { signInUrl, forgotUrl } = restartUrls();
   return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
 }
 
 /** The same if a throttle refused the request before it was checked: the sign-in checks its parameters. */
-function wayOfForm({ query, body }: FastifyRequest) {
+function restartUrlOfForm({ query, body }: FastifyRequest) {
   const { values } = readParameters(query, body);
   if (!values.has('client_id') || !values.has('redirect_uri')) return {};
   const asked = [...values].filter(([name]) => isAuthorizeParameter(name) && name !== 'method');

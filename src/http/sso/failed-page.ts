@@ -45,14 +45,14 @@ const isWrongAccount = (code: SsoFailure): boolean => ['stranger', 'inactive'].i
 const mayHaveCode = (code: SsoFailure): boolean =>
   !['identity_unknown', 'not_a_member', 'identity_inactive'].includes(code);
 
-type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
-const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
+type Links = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
+const nowhere: Links = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /**
  * Where the person can go from here: the same way again, or another one. No way is taken automatically. If nobody here
  * knows the person, their provider would return the same account while its session lasts: so it has to ask.
  */
-const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
+const linksFrom = (visit: Visit, code: SsoFailure): Links => {
   const { client, authorizeRequest, methods, organization } = visit;
   const { method: _, ...same } = authorizeRequest.parameters;
   const { login_hint: __, ...ofNobody } = same; // it may name the one who was refused
@@ -72,7 +72,7 @@ const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
 /** Answers a person who could not be sent to their identity provider, or whom its answer does not let in. */
 export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
   const options = { ...pageOptions(visit), formActions: [] };
-  return send(visit.request, visit.reply, { code, ...waysFrom(visit, code) }, options);
+  return send(visit.request, visit.reply, { code, ...linksFrom(visit, code) }, options);
 }
 
 /** Answers if it is not known what the sign-in was for. */
@@ -84,8 +84,8 @@ export const sendSsoRefused = (
   request: FastifyRequest,
   reply: FastifyReply,
   code: SsoFailure,
-  ways: Partial<Ways> = {},
-): FastifyReply => send(request, reply, { code, ...nowhere, ...ways }, {});
+  links: Partial<Links> = {},
+): FastifyReply => send(request, reply, { code, ...nowhere, ...links }, {});
 
 /** Refuses a provider's own sign-out: whoever began it there may believe that they are signed out here. */
 export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
@@ -94,7 +94,7 @@ export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyRepl
 function send(
   request: FastifyRequest,
   reply: FastifyReply,
-  { code, ...urls }: { code: SsoFailure } & Ways,
+  { code, ...urls }: { code: SsoFailure } & Links,
   options: Parameters<typeof sendPage>[4],
   words: Group | 'leaving' = groupOf(code),
 ): FastifyReply {

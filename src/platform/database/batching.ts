@@ -18,7 +18,7 @@ export function byPosition<Row extends { position: number | string }>(
 }
 
 /** The most statements of one group that run at once. */
-const maxUnderWay = 2;
+const maxRunning = 2;
 /**
  * Questions that arrive while a statement runs wait for it and are then sent together: the more, the cheaper each. They
  * do not wait for a statement that takes longer than this (it waits for a lock, or answers a thousand questions).
@@ -34,7 +34,7 @@ interface Waiting<Question, Answer> {
 }
 interface Gathered<Question, Answer> {
   waiting: Waiting<Question, Answer>[];
-  underWay: number;
+  running: number;
   isScheduled: boolean;
   /** Fires when the running statement turns out to be slow. */
   patience: NodeJS.Timeout | undefined;
@@ -52,8 +52,8 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
   const groups = new Map<string, Gathered<Question, Answer>>();
 
   function schedule(group: string, gathered: Gathered<Question, Answer>): void {
-    if (gathered.isScheduled || gathered.underWay >= maxUnderWay) return;
-    const mayGo = gathered.underWay === 0 || gathered.isSlow || gathered.waiting.length >= maxTogether;
+    if (gathered.isScheduled || gathered.running >= maxRunning) return;
+    const mayGo = gathered.running === 0 || gathered.isSlow || gathered.waiting.length >= maxTogether;
     if (!mayGo) {
       gathered.patience ??= setTimeout(() => {
         gathered.isSlow = true;
@@ -70,17 +70,17 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
 
   async function send(group: string, gathered: Gathered<Question, Answer>): Promise<void> {
     const together = gathered.waiting.splice(0, maxTogether);
-    gathered.underWay++;
+    gathered.running++;
     if (gathered.waiting.length > 0) schedule(group, gathered);
     await inNoShare(() => unstoppable(() => answer(group, together)));
-    gathered.underWay--;
-    if (gathered.underWay === 0) {
+    gathered.running--;
+    if (gathered.running === 0) {
       clearTimeout(gathered.patience);
       gathered.patience = undefined;
       gathered.isSlow = false;
     }
     if (gathered.waiting.length > 0) schedule(group, gathered);
-    else if (gathered.underWay === 0 && !gathered.isScheduled) groups.delete(group);
+    else if (gathered.running === 0 && !gathered.isScheduled) groups.delete(group);
   }
 
   async function answer(group: string, together: readonly Waiting<Question, Answer>[]): Promise<void> {
@@ -105,7 +105,7 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
     new Promise((resolve, reject) => {
       let gathered = groups.get(group);
       if (!gathered) {
-        gathered = { waiting: [], underWay: 0, isScheduled: false, patience: undefined, isSlow: false };
+        gathered = { waiting: [], running: 0, isScheduled: false, patience: undefined, isSlow: false };
         groups.set(group, gathered);
       }
       gathered.waiting.push({ questions, resolve, reject });

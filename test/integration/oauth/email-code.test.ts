@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
+import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import {
   authorizeUrl,
@@ -13,7 +14,6 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../../support/oauth.js';
-import { noWayIn, plantFactors, waysInOf } from '../../support/ways-in.js';
 
 type Page = Awaited<ReturnType<Browser['get']>>;
 
@@ -304,7 +304,7 @@ test.each([
       { amr: ['otp'], isLive: true },
     ]);
     expect(await world.query('select from trusted_devices where identity_id = $1', [ana.id])).toEqual([]);
-    expect(await waysInOf(world.query, ana.id)).toEqual(noWayIn);
+    expect(await credentialsOf(world.query, ana.id)).toEqual(noCredentials);
     const reset = (await world.events('identity.mfa_reset')).filter(({ resource_id }) => resource_id === ana.id);
     expect(reset).toMatchObject([{ actor_id: ana.id, metadata: { reason: 'email_verified' } }]);
     const told = (await world.events('identity.password_changed')).filter(({ resource_id }) => resource_id === ana.id);

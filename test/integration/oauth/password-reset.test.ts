@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FirstFactor } from '../../../src/domain/sessions/first-factor.js';
 import { hours, minutes } from '../../../src/platform/clock.js';
+import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
 import {
   authorizeUrl,
@@ -16,7 +17,6 @@ import {
   tokensFor,
 } from '../../support/oauth.js';
 import { messageOf, nextOf } from '../../support/page-parts.js';
-import { noWayIn, plantFactors, waysInOf } from '../../support/ways-in.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -335,7 +335,7 @@ test('a reset proves the mailbox: an unconfirmed person is confirmed, and a stra
   const victim = provider.browser();
   await forgot(victim, client, email);
   await victim.submit(await victim.get(await lastLink(provider, environment.environmentId)), { password: chosen });
-  expect(await waysInOf(provider.query, made.id)).toEqual(noWayIn);
+  expect(await credentialsOf(provider.query, made.id)).toEqual(noCredentials);
   expect((await mallory.get(parked)).statusCode).toBe(400);
   expect(messageOf((await signIn(mallory, client, email, 'chosen by mallory')).body)).toMatch(/do not match/);
   expect((await signIn(victim, client, email, chosen)).statusCode).toBe(303);

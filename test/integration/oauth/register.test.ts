@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { days, hours, minutes } from '../../../src/platform/clock.js';
+import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
 import { strongSession } from '../../support/mfa.js';
 import {
@@ -16,7 +17,6 @@ import {
 import { newOther } from '../../support/other-environment.js';
 import { messageOf, nextOf } from '../../support/page-parts.js';
 import { startTurnstile } from '../../support/turnstile.js';
-import { noWayIn, plantFactors, waysInOf } from '../../support/ways-in.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -627,7 +627,7 @@ describe("a person signs up with a stranger's address", () => {
     await confirmIn(owner, await lastLink(provider, environment.environmentId));
     const [session, other] = await sessions();
     expect([session, other]).toMatchObject([{ isOver: true }, { isOver: true }]);
-    expect(await waysInOf(provider.query, before.id)).toEqual(noWayIn);
+    expect(await credentialsOf(provider.query, before.id)).toEqual(noCredentials);
     const told = await provider.query(
       `select metadata from events where resource_id = $1 and action = 'identity.sessions_revoked'`,
       [before.id],
@@ -812,7 +812,7 @@ describe('the mail can be sent again', () => {
     await browser.submit(page, {});
     await confirmIn(provider.browser(), await lastLink(provider, environment.environmentId), { password });
     expect((await identity(environment, ana.email))?.email_verified_at).not.toBeNull();
-    expect(await waysInOf(provider.query, ana.id)).toMatchObject({ factors: 1, recoveryCodes: 1 });
+    expect(await credentialsOf(provider.query, ana.id)).toMatchObject({ factors: 1, recoveryCodes: 1 });
   });
 
   test('and an identity that an administrator created with a password confirms with that one', async () => {

@@ -7,6 +7,7 @@ import { OrganizationMember } from '../../../entities/organization-member.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { addMember } from '../../../src/domain/organizations/members.js';
 import { minutes } from '../../../src/platform/clock.js';
+import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { codeIn } from '../../support/mfa.js';
 import {
@@ -36,7 +37,6 @@ import {
   startSsoWorld,
 } from '../../support/sso.js';
 import { comingUpon } from '../../support/uncommitted.js';
-import { noWayIn, plantFactors, waysInOf } from '../../support/ways-in.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 45);
@@ -448,7 +448,7 @@ describe('an answer lets in', () => {
     expect(await ended()).toEqual([]);
     expect(await enter(there, owner.login)).toBe('in');
     // The link is the owner's own.
-    expect(await waysInOf(world.query, id)).toEqual({ ...noWayIn, links: 1 });
+    expect(await credentialsOf(world.query, id)).toEqual({ ...noCredentials, links: 1 });
     const [session] = await ended();
     const events = await world.query<{ action: string; metadata: object }>(
       `select action, metadata from events where resource_id = $1
@@ -531,7 +531,7 @@ describe('an answer lets in', () => {
     expect(await identitiesWith(email)).toMatchObject([
       { id, password_hash: null, email_verified_at: expect.any(Date) },
     ]);
-    expect(await waysInOf(world.query, id)).toEqual({ ...noWayIn, links: 1 });
+    expect(await credentialsOf(world.query, id)).toEqual({ ...noCredentials, links: 1 });
     // Once they have signed in, what they choose stays.
     await world.query(`update identities set password_hash = 'of their own' where id = $1`, [id]);
     await world.query('delete from sso_links where identity_id = $1', [id]);

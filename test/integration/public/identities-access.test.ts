@@ -2,11 +2,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { newMember } from '../../support/administrators.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
+import { plantFactors } from '../../support/credentials.js';
 import { newIdentityCaller } from '../../support/identity-caller.js';
 import { newPublicClient } from '../../support/public-client.js';
 import { rowsOf } from '../../support/rows.js';
 import { statementsOf } from '../../support/statements.js';
-import { plantFactors } from '../../support/ways-in.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,6 +3,7 @@ import { DomainError } from '../../../src/domain/errors.js';
 import { days } from '../../../src/platform/clock.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
+import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { newIdentityCaller } from '../../support/identity-caller.js';
 import { newPublicClient } from '../../support/public-client.js';
 import { rowsOf } from '../../support/rows.js';
@@ -19,7 +20,6 @@ import {
   scimOutcome,
   verified,
 } from '../../support/scim.js';
-import { noWayIn, plantFactors, waysInOf } from '../../support/ways-in.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -367,7 +367,7 @@ test('a changed address is confirmed without the password of the identity’s cr
   const moved = anAddress(domain);
   expect((await write(moved)).statusCode).toBe(200);
   expect(await standing()).toEqual({ email: moved, isVerified: true, hasPassword: false });
-  expect(await waysInOf(query, id)).toEqual(noWayIn);
+  expect(await credentialsOf(query, id)).toEqual(noCredentials);
   expect(await signsIn(moved)).toBe(401);
   expect(await eventsOf(id)).toEqual(
     expect.arrayContaining(['identity.updated', 'identity.password_changed', 'identity.email_verified']),

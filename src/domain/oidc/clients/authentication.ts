@@ -71,9 +71,9 @@ function presentedIn(
   const assertion = parameters.get('client_assertion');
   const type = parameters.get('client_assertion_type');
   const basic = authorization === undefined ? null : basicOf(authorization);
-  const ways = [basic, secret, assertion ?? type].filter((way) => way != null);
+  const methods = [basic, secret, assertion ?? type].filter((method) => method != null);
   // RFC 6749 §2.3: no more than one method in a request.
-  if (ways.length > 1) throw new OAuthError('invalid_request', 'authenticate the client in one way only');
+  if (methods.length > 1) throw new OAuthError('invalid_request', 'authenticate the client in one way only');
 
   if (basic) {
     if (clientId !== undefined && clientId !== basic.clientId) throw clientRefused();

@@ -64,7 +64,7 @@ const newFor = hours(1);
  * A provider's response is measured from when the person was sent there (`isRecentEnough`); they have ten minutes to
  * come back.
  */
-const onTheWay = minutes(11);
+const roundTrip = minutes(11);
 
 /** Whether a session still satisfies a request when the person has given their consent after signing in. */
 export function suitsConsent(
@@ -76,6 +76,6 @@ export function suitsConsent(
   const login = session.authTime?.getTime() === unsaid.getTime() ? session.authenticatedAt : authTimeOf(session);
   if (prompt.login && now.getTime() >= login.getTime() + newFor) return false;
   if (maxAge === null) return true;
-  const late = session.ssoSessionId === null ? 0 : onTheWay;
+  const late = session.ssoSessionId === null ? 0 : roundTrip;
   return now.getTime() < authTimeOf(session).getTime() + Math.max(newFor, seconds(maxAge) + late);
 }

@@ -133,7 +133,7 @@ export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: 
   }
 
   const together = createBatcher<PresentedCode, Outcome | null>((_environmentId, shown) => redeemEach(shown));
-  const underWay = new Map<string, Promise<Outcome>>();
+  const redeeming = new Map<string, Promise<Outcome>>();
 
   async function redeem(shown: PresentedCode): Promise<Outcome> {
     const [outcome] = await together(shown.client.environmentId, [shown]);
@@ -144,13 +144,13 @@ export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: 
     const { code } = shown;
     // A statement does not see its own writes: a code that comes twice at once waits here for the next one, which finds
     // it spent.
-    while (underWay.has(code)) await underWay.get(code)?.catch(() => {});
+    while (redeeming.has(code)) await redeeming.get(code)?.catch(() => {});
     const outcome = redeem(shown);
-    underWay.set(code, outcome);
+    redeeming.set(code, outcome);
     try {
       return await outcome;
     } finally {
-      underWay.delete(code);
+      redeeming.delete(code);
     }
   };
 }

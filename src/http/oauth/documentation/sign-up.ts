@@ -11,7 +11,7 @@ const refusals = {
   403: Page('Sent from a foreign origin'),
 };
 /** The answers if the sign-in page is shown instead. */
-const notThisWay = {
+const methodNotOffered = {
   401: InJson('Instead of the sign-in page', SignInRequired),
   403: Page('Sent from a foreign origin, or no sign-in method is left', PageRefusal, SignInBarred),
 };
@@ -43,7 +43,7 @@ export const signUpDocumentation: Documentation = {
         }),
       ),
       400: refusals[400],
-      ...notThisWay,
+      ...methodNotOffered,
     },
   }),
   'POST /oauth/register': page('signUp', 'Sign up', {
@@ -67,7 +67,7 @@ export const signUpDocumentation: Documentation = {
         CheckYourEmail,
       ),
       ...refusals,
-      ...notThisWay,
+      ...methodNotOffered,
     },
   }),
   'GET /oauth/invite': page('showInvite', 'Show the page of an invite link', {
@@ -153,7 +153,11 @@ export const signUpDocumentation: Documentation = {
     description:
       'Belongs to the sign-in page, and keeps the authorization request with which the person continues afterwards.',
     querystring: Type.Object(authorizeParameters),
-    response: { 200: Page('The form', Type.Object({ fields: fields(['email']) })), 400: refusals[400], ...notThisWay },
+    response: {
+      200: Page('The form', Type.Object({ fields: fields(['email']) })),
+      400: refusals[400],
+      ...methodNotOffered,
+    },
   }),
   'POST /oauth/password/forgot': page('submitForgottenPassword', 'Email a link for setting a new password', {
     description: 'The response is the same for every email address. At most 5 requests per hour and email address.',
@@ -162,7 +166,7 @@ export const signUpDocumentation: Documentation = {
     response: {
       200: Page('The sign-in page, which says that an email is on its way', CheckYourEmail),
       ...refusals,
-      ...notThisWay,
+      ...methodNotOffered,
     },
   }),
   'GET /oauth/password/reset': page('showResetPassword', 'Show the form for setting a new password', {

@@ -49,7 +49,7 @@ const afterSignIn =
     const { client_id = null, ui_locales = null } = done.parameters;
     return {
       client,
-      nextUrl: `/oauth/authorize?${new URLSearchParams(done.wayOn ?? done.parameters)}`,
+      nextUrl: `/oauth/authorize?${new URLSearchParams(done.continued ?? done.parameters)}`,
       accountUrl: accountUrl(baseUrl, 'account', { client_id, ui_locales }),
     };
   };

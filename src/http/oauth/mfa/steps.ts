@@ -16,7 +16,7 @@ import {
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { redirect } from '../../pages/redirect.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { wayOnSignedIn } from '../already-signed-in.js';
+import { continueSignedIn } from '../continue-signed-in.js';
 import { type HostedLogin, unlessGone } from '../hosted-login.js';
 import type { Visit } from '../visit.js';
 import { isTicked } from '../webauthn-json.js';
@@ -67,8 +67,8 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     const done = await pendingSignIns.findOver(token, 'hosted');
     if (!done) return null;
     const { parameters, authenticatedAt: since } = done;
-    const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, { ...done, since });
-    return { parameters, wayOn };
+    const continued = await continueSignedIn(provider, hosted.cookies.browser, request, { ...done, since });
+    return { parameters, continued };
   }
 
   /**
@@ -77,7 +77,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
    */
   async function over(request: FastifyRequest, reply: FastifyReply, { read, token }: Pick<Step, 'read' | 'token'>) {
     const done = wantsJson(request) ? null : await completed(request, token);
-    if (done?.wayOn) return redirect(request, reply, '/oauth/authorize', done.wayOn);
+    if (done?.continued) return redirect(request, reply, '/oauth/authorize', done.continued);
     return done ? expired(request, reply, read, 'sign_in_over') : expired(request, reply, read);
   }
 
@@ -160,13 +160,13 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     async overtaken(
       step: Step,
       factor: Pick<NewFactor, 'id'> | null,
-      { isUnderWay = false } = {},
+      { isRunning = false } = {},
     ): Promise<FastifyReply> {
       const { visit, pending } = step;
       const secrets = codesBrowser.secretsOf(visit.request, step.token);
       const isAsked = factor !== null && secrets !== null && !wantsJson(visit.request);
       const again = isAsked
-        ? await repeatedEnrollments.find(pending, pending.identityId, factor, secrets, { isUnderWay })
+        ? await repeatedEnrollments.find(pending, pending.identityId, factor, secrets, { isRunning })
         : null;
       return again?.codes ? toCodes(step, again.codes) : over(visit.request, visit.reply, step);
     },

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
-import { type FoundLink, wayOn } from '../../../domain/one-time/identity-links.js';
+import { type FoundLink, returnUrlAfterUse } from '../../../domain/one-time/identity-links.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { shownClient } from '../../pages/page-client.js';
@@ -76,12 +76,12 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
 
 async function sendDone(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const way = wayOn(link, visit.begins);
+  const returnUrl = returnUrlAfterUse(link, visit.begins);
   if (wantsJson(request)) {
-    return reply.send({ status: 'password_changed', continue_to: way });
+    return reply.send({ status: 'password_changed', continue_to: returnUrl });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
-  const next = await pastSomeoneElse(options, request, link, way);
+  const next = await pastSomeoneElse(options, request, link, returnUrl);
   const values = { email: link.email, ...next, client: shownClient(client) };
   return sendPage(request, reply, 'password-reset-done', values, linkPageOptions(visit));
 }

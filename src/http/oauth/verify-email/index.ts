@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
-import { type FoundLink, wayOn } from '../../../domain/one-time/identity-links.js';
+import { type FoundLink, returnUrlAfterUse } from '../../../domain/one-time/identity-links.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { secretCookie } from '../../browsers/secret-cookie.js';
@@ -81,12 +81,12 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
 
 async function sendConfirmed(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const way = wayOn(link, visit.begins);
+  const returnUrl = returnUrlAfterUse(link, visit.begins);
   if (wantsJson(request)) {
-    return reply.send({ status: 'email_verified', continue_to: way });
+    return reply.send({ status: 'email_verified', continue_to: returnUrl });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
-  const next = await pastSomeoneElse(options, request, link, way);
+  const next = await pastSomeoneElse(options, request, link, returnUrl);
   const values = { email: link.email, ...next, client: shownClient(client) };
   return sendPage(request, reply, 'sign-up-confirmed', values, linkPageOptions(visit));
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { onlyOnce, readParameters } from '../../../domain/oidc/requests/parameters.js';
-import { wayBack } from '../../../domain/one-time/identity-links.js';
+import { returnUrlOf } from '../../../domain/one-time/identity-links.js';
 import { assertOwnOrigin } from '../../browsers/origin.js';
 import { secretCookie } from '../../browsers/secret-cookie.js';
 import { shownClient } from '../../pages/page-client.js';
@@ -49,7 +49,10 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
     if (wantsJson(request)) return sendStatus(reply);
     const { link } = await links.look({ token, browser: browserCookie.read(request) });
     const visit = await linkVisit(provider, request, reply, link);
-    const values = { nextUrl: link && wayBack(link, visit.begins), client: visit.client && shownClient(visit.client) };
+    const values = {
+      nextUrl: link && returnUrlOf(link, visit.begins),
+      client: visit.client && shownClient(visit.client),
+    };
     return sendPage(request, reply, 'mail-sent', values, linkPageOptions(visit));
   }
 };

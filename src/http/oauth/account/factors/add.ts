@@ -25,12 +25,12 @@ export function createAdding({ provider, logins, hosted, visits }: AccountOption
   async function isRepeated(
     visit: AccountVisit,
     factor: Pick<NewFactor, 'id'>,
-    { isUnderWay = false } = {},
+    { isRunning = false } = {},
   ): Promise<boolean> {
     if (wantsJson(visit.request)) return false;
     const { scope, session } = visit;
     const { repeatedEnrollments } = logins;
-    const found = await repeatedEnrollments.find(scope, session.identityId, factor, secretsOf(visit), { isUnderWay });
+    const found = await repeatedEnrollments.find(scope, session.identityId, factor, secretsOf(visit), { isRunning });
     if (!found) return false;
     if (found.codes) visits.toCodes(visit, found.codes);
     else visits.done(visit, 'factor_added');

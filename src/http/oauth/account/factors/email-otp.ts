@@ -55,7 +55,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     } catch (error) {
       if (error instanceof DomainError && error.code === 'mfa.already_enrolled') {
         const id = await logins.emailFactor.justEnrolled(scope, { ...ofSession, code });
-        if (id !== null && (await adding.isRepeated(visit, { id }, { isUnderWay: true }))) return reply;
+        if (id !== null && (await adding.isRepeated(visit, { id }, { isRunning: true }))) return reply;
         if (!wantsJson(request)) return visits.done(visit, 'already_added');
       }
       const isWrong = error instanceof DomainError && error.code === 'mfa.code_invalid';

@@ -6,7 +6,7 @@ import { environmentScopeOf } from '../../../../platform/scope.js';
 import { assertOwnOrigin } from '../../../browsers/origin.js';
 import { redirect } from '../../../pages/redirect.js';
 import { wantsJson } from '../../../pages/wants-json.js';
-import { wayOnSignedIn } from '../../already-signed-in.js';
+import { continueSignedIn } from '../../continue-signed-in.js';
 import { unlessGone } from '../../hosted-login.js';
 import { createExpiredPage } from '../../mfa/expired-page.js';
 import type { HostedOptions } from '../../options.js';
@@ -44,8 +44,10 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       if (result.outcome === 'spent' && !wantsJson(request)) {
         const { identityId, spentAt: since } = result;
         const before = { environmentId, identityId, since, parameters: visit.authorizeRequest.parameters };
-        const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
-        return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'code_used');
+        const continued = await continueSignedIn(provider, hosted.cookies.browser, request, before);
+        return continued
+          ? redirect(request, reply, '/oauth/authorize', continued)
+          : expired(request, reply, read, 'code_used');
       }
       if (result.outcome === 'capped') {
         return signInPage.sendCodeForm(visit, { email: result.email, error: 'sign_in.error.daily_cap' });

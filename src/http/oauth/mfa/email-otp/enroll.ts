@@ -64,7 +64,7 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
         if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
         const id = await logins.emailFactor.justEnrolled(pending, tried);
         // The code is spent before the factor is stored.
-        return steps.overtaken(step, id === null ? null : { id }, { isUnderWay: true });
+        return steps.overtaken(step, id === null ? null : { id }, { isRunning: true });
       }
     },
   );

@@ -20,7 +20,7 @@ export interface DoneBefore {
  * session of the same person: then the form was not this browser's, or the first answer never arrived, and what is
  * spent yields neither a session nor a code (docs/decisions/0013).
  */
-export async function wayOnSignedIn(
+export async function continueSignedIn(
   { sessions }: Pick<Provider, 'sessions'>,
   browser: Pick<SecretCookie, 'read'>,
   request: FastifyRequest,

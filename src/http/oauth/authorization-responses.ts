@@ -8,7 +8,7 @@ import type { Visit } from './visit.js';
  * How a visit ends: at the client with a code or an error (OpenID Connect Core 3.1.2.6), or at a page of the person's
  * own account.
  */
-export function waysBack(baseUrl: string) {
+export function createAuthorizationResponses(baseUrl: string) {
   const refuse = (visit: Visit, error: OAuthErrorCode, description: string): FastifyReply =>
     answerClient(answering(visit), {
       error,

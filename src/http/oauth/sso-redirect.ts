@@ -15,7 +15,7 @@ import { pageOptions } from './page-options.js';
 import type { Visit } from './visit.js';
 
 /** What somebody wants from their provider, in addition to the authorization request. */
-export interface OnTheWay {
+export interface SsoRedirectOptions {
   /** The address that they typed, instead of `login_hint`. */
   email?: string | null;
   /** Whether they want to be somebody other than the person whom the provider would return at once. */
@@ -23,7 +23,7 @@ export interface OnTheWay {
 }
 
 /** How end users get to their identity provider. */
-export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string; now: Clock }) {
+export function createSsoRedirect({ sso, baseUrl, now }: { sso: Sso; baseUrl: string; now: Clock }) {
   const cookie = secretCookie(baseUrl, 'sso');
   const { endUsers, signIn } = sso;
 
@@ -31,7 +31,7 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
   async function begin(
     { request, reply, authorizeRequest }: Visit,
     connection: SsoConnection,
-    { email = null, isAnother = false }: OnTheWay,
+    { email = null, isAnother = false }: SsoRedirectOptions,
   ) {
     const { method: _, ...same } = authorizeRequest.parameters;
     const parameters = email === null ? same : { ...same, login_hint: email }; // so that nobody has to type it again
@@ -89,10 +89,10 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
      * Sends the browser to the provider. After a form, a page leads on: the CSP directive `form-action` fixes where a
      * form may lead before the provider is known. If the provider does not answer, a page says so.
      */
-    go: (visit: Visit, connection: SsoConnection, wishes: OnTheWay = {}): Promise<FastifyReply> =>
+    go: (visit: Visit, connection: SsoConnection, options: SsoRedirectOptions = {}): Promise<FastifyReply> =>
       orFailed(visit, async () => {
         const { request, reply, client } = visit;
-        const url = await begin(visit, connection, wishes);
+        const url = await begin(visit, connection, options);
         if (request.method !== 'POST' || wantsJson(request)) return redirect(request, reply, url);
         return sendPage(
           request,
@@ -105,4 +105,4 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
   };
 }
 
-export type SsoWay = ReturnType<typeof createSsoWay>;
+export type SsoRedirect = ReturnType<typeof createSsoRedirect>;

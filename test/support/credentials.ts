@@ -18,7 +18,7 @@ export async function plantFactors(query: Query, identityId: string): Promise<vo
 }
 
 /** Returns what a person has besides a password to sign in with. */
-export async function waysInOf(query: Query, identityId: string) {
+export async function credentialsOf(query: Query, identityId: string) {
   const [row] = await query<{ factors: number; recoveryCodes: number; links: number }>(
     `select (select count(*)::int from mfa_factors where identity_id = $1) as factors,
        (select count(*)::int from recovery_codes where identity_id = $1) as "recoveryCodes",
@@ -27,4 +27,4 @@ export async function waysInOf(query: Query, identityId: string) {
   );
   return row;
 }
-export const noWayIn = { factors: 0, recoveryCodes: 0, links: 0 };
+export const noCredentials = { factors: 0, recoveryCodes: 0, links: 0 };

@@ -16,7 +16,7 @@ const fieldOf: Record<LoginMethod, string> = {
  * organization. It stays so until the commit, since changes of an organization's policy wait for the settings' row.
  * @throws DomainError validation.failed
  */
-export async function assertWaysIn(
+export async function assertLoginMethodsLeft(
   tx: EntityManager,
   scope: EnvironmentScope,
   [before, after]: readonly [MethodSettings, MethodSettings],
@@ -25,8 +25,8 @@ export async function assertWaysIn(
   const gone = methodsOf(before).filter((method) => !left.includes(method));
   if (gone.length === 0) return;
   const findings = [...(await lackingProvider(tx, scope, left)), ...(await lockedOut(tx, scope, left))];
-  const details = findings.flatMap(({ ways, ...finding }) => {
-    const missed = gone.filter((method) => ways.includes(method));
+  const details = findings.flatMap(({ methods, ...finding }) => {
+    const missed = gone.filter((method) => methods.includes(method));
     return (missed.length > 0 ? missed : gone).map((method) => ({ field: fieldOf[method], ...finding }));
   });
   if (details.length > 0) throw new DomainError('validation.failed', { details });
@@ -34,7 +34,7 @@ export async function assertWaysIn(
 
 interface Finding extends Omit<ErrorDetail, 'field'> {
   /** The methods of which one would be enough. */
-  ways: readonly string[];
+  methods: readonly string[];
 }
 
 /** Passkeys do not count here: a person can enroll one only after signing in by another method. */
@@ -46,7 +46,7 @@ async function lackingProvider(
   if (left.includes('password') || left.includes('email_otp')) return [];
   if (await tx.existsBy(SsoConnection, { ...within(scope), status: 'active' })) return [];
   const message = 'requires passwords, emailed codes or an active SSO connection; without them, nobody new can sign in';
-  return [{ code: 'no_way_in', message, ways: ['password', 'email_otp'] }];
+  return [{ code: 'no_way_in', message, methods: ['password', 'email_otp'] }];
 }
 
 async function lockedOut(
@@ -54,17 +54,17 @@ async function lockedOut(
   { accountId, environmentId }: EnvironmentScope,
   left: readonly LoginMethod[],
 ): Promise<Finding[]> {
-  const organizations = await tx.query<{ id: string; name: string; ways: string[] }[]>(
-    `select o.id, n.name, o.authentication_policy->'allowed_methods' as ways from organizations o join nodes n on n.id = o.id
+  const organizations = await tx.query<{ id: string; name: string; methods: string[] }[]>(
+    `select o.id, n.name, o.authentication_policy->'allowed_methods' as methods from organizations o join nodes n on n.id = o.id
      where o.account_id = $1 and o.environment_id = $2 and jsonb_typeof(o.authentication_policy->'allowed_methods') = 'array'
        and o.authentication_policy->'allowed_methods' <> '[]'
        and not o.authentication_policy->'allowed_methods' ?| $3::text[]
      order by o.id limit $4`,
     [accountId, environmentId, [...left, 'sso'], maxNamed],
   );
-  return organizations.map(({ id, name, ways }) => ({
+  return organizations.map(({ id, name, methods }) => ({
     code: 'only_way_of_organization',
     message: `organization "${name}" (${id}) allows no other method that would be left`,
-    ways,
+    methods,
   }));
 }
