@@ -137,7 +137,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
   }
   await CancellationScope.nonCancellable(async () => {
     await condition(allHandlersFinished);
-    await tellRivals(rivals);
+    await notifyRivals(rivals);
   });
   // A failed workflow can be found in the Temporal UI, and may be started again.
   if (shown.get() === 'failed')
@@ -146,7 +146,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
 }
 
 /** Ends the workflows of the user's older intents now; one that misses the signal finds its row ended later. */
-async function tellRivals(ids: string[]): Promise<void> {
+async function notifyRivals(ids: string[]): Promise<void> {
   await Promise.allSettled(ids.map((id) => getExternalWorkflowHandle(accountIntentId(id)).signal(discard)));
 }
 

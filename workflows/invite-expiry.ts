@@ -40,7 +40,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   const which = { kind, inviteId };
   let { expiresAt, reminderAt }: InviteTimes = input;
   let moved = false; // there may be a new deadline
-  let told = false; // a signal came: the row has to be read
+  let isSignalled = false; // a signal came: the row has to be read
   let isNewLink = false; // the row also says when to remind
   let pause = growingPauses();
   const shown = shownState<InviteState>('waiting', (current) => describe(current, which, expiresAt));
@@ -56,20 +56,20 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   };
 
   setHandler(state, shown.get);
-  const tell = (next: InviteState) => {
-    if (patched(rowDecides)) moved = told = true;
+  const signalled = (next: InviteState) => {
+    if (patched(rowDecides)) moved = isSignalled = true;
     else end(next);
   };
-  setHandler(accepted, () => tell('accepted'), hasRowRead);
-  setHandler(revoked, () => tell('revoked'), hasRowRead);
+  setHandler(accepted, () => signalled('accepted'), hasRowRead);
+  setHandler(revoked, () => signalled('revoked'), hasRowRead);
   setHandler(
     resent,
     (times) => {
       moved = true;
-      told = patched(rowDecides);
+      isSignalled = patched(rowDecides);
       isNewLink = patched(rowReminds);
       // A signal sent by hand may have any argument; an error thrown here would block the workflow for good.
-      if (!isNewLink && areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
+      if (!isNewLink && areTimes(times)) ({ expiresAt, reminderAt } = isSignalled ? { ...times, expiresAt } : times);
       if (!ended()) shown.refresh();
     },
     hasRowRead,
@@ -83,8 +83,8 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
         return await wholeStep(() => continueAsNew<typeof inviteExpiry>({ ...input, expiresAt, reminderAt }));
       }
       moved = false;
-      if (told) {
-        told = false;
+      if (isSignalled) {
+        isSignalled = false;
         const takesReminder = isNewLink;
         isNewLink = false;
         const row = await readInvite(which);

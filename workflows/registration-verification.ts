@@ -56,7 +56,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
     if (status !== 'pending' && !ended()) shown.set(status);
   };
   let doubted = false; // a confirmation was refused, so the row may have ended without this workflow
-  let told = false; // a signal came: the row has to be read
+  let isSignalled = false; // a signal came: the row has to be read
   let rivals: string[] = [];
   const pause = growingPauses();
 
@@ -69,9 +69,9 @@ export async function registrationVerification(input: RegistrationVerificationIn
   const movedBefore = async (moment: string) => {
     for (;;) {
       const left = Math.max(1, Date.parse(moment) - Date.now());
-      const moved = await condition(() => ended() || doubted || told, left);
-      if (!told) return moved;
-      told = false;
+      const moved = await condition(() => ended() || doubted || isSignalled, left);
+      if (!isSignalled) return moved;
+      isSignalled = false;
       await look();
     }
   };
@@ -80,7 +80,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
   setHandler(
     discarded,
     () => {
-      if (patched(rowDecides)) told = true;
+      if (patched(rowDecides)) isSignalled = true;
       else end('discarded');
     },
     hasRowRead,
@@ -132,13 +132,13 @@ export async function registrationVerification(input: RegistrationVerificationIn
   }
   await CancellationScope.nonCancellable(async () => {
     await condition(allHandlersFinished);
-    await tellRivals(rivals);
+    await notifyRivals(rivals);
   });
   return shown.get();
 }
 
 /** Ends the other registrations of the address now; one that misses the signal finds its row ended later. */
-async function tellRivals(ids: string[]): Promise<void> {
+async function notifyRivals(ids: string[]): Promise<void> {
   await Promise.allSettled(ids.map((id) => getExternalWorkflowHandle(registrationId(id)).signal(discarded)));
 }
 

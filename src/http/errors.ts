@@ -5,7 +5,7 @@ import { driverErrorOf } from '../platform/database/postgres-errors.js';
 import { isOutage } from '../platform/outages.js';
 import { httpStatusOf, shownCode } from './error-statuses.js';
 import { placeOfUnstorable } from './server/unstorable-bodies.js';
-import { tellWhen } from './surfaces/limit-headers.js';
+import { setRetryHeaders } from './surfaces/limit-headers.js';
 import { lostRaceOf } from './surfaces/lost-races.js';
 import { Nullable, Resource } from './surfaces/schemas.js';
 import { detailsOf } from './surfaces/validation.js';
@@ -103,7 +103,7 @@ export function reportedRefusalOf(error: unknown, request: FastifyRequest): Doma
 /** Answers an error as JSON, with the headers that belong to its status. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = reportedRefusalOf(error, request);
-  if (refusal) tellWhen(reply, refusal);
+  if (refusal) setRetryHeaders(reply, refusal);
   const body = envelope(asked(request), refusal ?? { statusCode: 500, message: 'Something went wrong on our side' });
   return reply.code(body.error.statusCode).send(body);
 }

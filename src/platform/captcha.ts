@@ -50,13 +50,13 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
       signal: AbortSignal.timeout(timeLimit),
     });
     if (answer.status === 429 || answer.status >= 500) throw new NotVerified(String(answer.status));
-    const told = (await answer.json()) as { success?: unknown; 'error-codes'?: unknown } | null;
+    const verdict = (await answer.json()) as { success?: unknown; 'error-codes'?: unknown } | null;
     // The answer comes from a proxy, or from another service at that address.
-    if (typeof told?.success !== 'boolean') throw new NotVerified(`${answer.status} without a verdict`);
-    const fault = [told['error-codes']].flat().find((code) => notAboutTheToken.has(code));
+    if (typeof verdict?.success !== 'boolean') throw new NotVerified(`${answer.status} without a verdict`);
+    const fault = [verdict['error-codes']].flat().find((code) => notAboutTheToken.has(code));
     if (fault) throw new NotVerified(String(fault));
     // Any other status outside 2xx is a refusal, whatever the body says.
-    return answer.ok && told.success;
+    return answer.ok && verdict.success;
   }
 
   return {

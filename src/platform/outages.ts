@@ -2,14 +2,14 @@ import { currentContext } from './context.js';
 import { driverErrorOf, endsConnection, isNotificationQueueFull, isOutdatedPlan } from './database/postgres-errors.js';
 import { isTlsFault } from './tls-faults.js';
 
-interface Told {
+interface DriverError {
   code?: string;
   syscall?: string;
   message?: string;
   severity?: string;
   routine?: string;
 }
-const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) as Told;
+const driverErrorIn = (error: unknown): DriverError => (driverErrorOf(error) ?? error ?? {}) as DriverError;
 
 /**
  * Whether `error` says that PostgreSQL cannot serve for now: the connection was refused, lost or silent; the server is
@@ -20,12 +20,12 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
  * A full queue of notifications passes, too.
  */
 export function isOutage(error: unknown): boolean {
-  const told = toldBy(error);
-  const { code = '', message = '', syscall } = told;
+  const driverError = driverErrorIn(error);
+  const { code = '', message = '', syscall } = driverError;
   return (
-    endsConnection(told) ||
-    isOutdatedPlan(told) ||
-    isNotificationQueueFull(told) ||
+    endsConnection(driverError) ||
+    isOutdatedPlan(driverError) ||
+    isNotificationQueueFull(driverError) ||
     codes.test(code) ||
     isTlsFault(code) ||
     messages.test(message) ||
@@ -48,11 +48,12 @@ const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed|does not support SSL connections|establishing an SSL connection/i;
 
 /** Whether `error` says that PostgreSQL received a statement and did not answer in time. */
-export const isUnanswered = (error: unknown): boolean => /^Query read timeout$/.test(toldBy(error).message ?? '');
+export const isUnanswered = (error: unknown): boolean =>
+  /^Query read timeout$/.test(driverErrorIn(error).message ?? '');
 
 /** Whether `error` says that something was sent to PostgreSQL and its outcome stays unknown. */
 function isAnswerLost(error: unknown): boolean {
-  const { code = '', message = '', syscall } = toldBy(error);
+  const { code = '', message = '', syscall } = driverErrorIn(error);
   return lostCodes.test(code) || (unreachable.test(code) && syscall !== 'connect') || lost.test(message);
 }
 

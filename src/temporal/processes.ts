@@ -58,7 +58,7 @@ export function createProcesses(
       try {
         const news = newsFor(name, input);
         if (news) {
-          await within(answerWithinMs, () => tell(client, name, input, news));
+          await within(answerWithinMs, () => sendSignal(client, name, input, news));
           return true;
         }
         // For a running process the server answers as if it had just started; it only refuses one that has ended.
@@ -164,7 +164,7 @@ async function atMost<T>(ms: number, call: () => Promise<T>): Promise<T> {
   }
 }
 
-async function tell<P extends ProcessName>(client: Client, name: P, input: ProcessInput<P>, news: ProcessNews) {
+async function sendSignal<P extends ProcessName>(client: Client, name: P, input: ProcessInput<P>, news: ProcessNews) {
   const { signal, args: signalArgs, starts } = news;
   const { workflowIdConflictPolicy: _, ...options } = startOptions(name, input);
   if (!starts) return void (await client.workflow.getHandle(options.workflowId).signal(signal, ...signalArgs));

@@ -28,7 +28,7 @@ export async function forgetInLimits(
     `${forgetIn('membership_roles')} returning membership_id as id`,
     values,
   );
-  if (held.length > 0) await tellOfMembers(tx, accountId, new Set(held.map(({ id }) => id)));
+  if (held.length > 0) await recordUpdatedMembers(tx, accountId, new Set(held.map(({ id }) => id)));
   const pending = offered.filter(({ status }) => status === 'pending');
   await recordEvents(
     tx,
@@ -37,7 +37,7 @@ export async function forgetInLimits(
   );
 }
 
-async function tellOfMembers(tx: EntityManager, accountId: string, ids: ReadonlySet<string>): Promise<void> {
+async function recordUpdatedMembers(tx: EntityManager, accountId: string, ids: ReadonlySet<string>): Promise<void> {
   const members = await tx.query<{ id: string; userId: string; roles: object[] }[]>(
     `select m.id, m.user_id as "userId",
        jsonb_agg(jsonb_build_object('role_id', r.role_id, 'limits', r.limits) order by r.role_id) as roles

@@ -8,14 +8,14 @@ import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/administrator-password.js';
 import { discardWaiting, takeTurn } from '../registration/rivals.js';
 import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
-import { ended, tellEnded } from './end.js';
+import { ended, notifyEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
 import { emailChangedMail } from './process.js';
 
 /**
  * Gives a user the new address of a change, which its mailbox has confirmed. What the old mailbox could still do ends
- * with it: links for passwords, sign-ins that wait for a second factor, and all sessions except the one that requested the
- * change.
+ * with it: links for passwords, sign-ins that wait for a second factor, and all sessions except the one that requested
+ * the change.
  * @throws DomainError email_change.link_invalid; email_change.address_taken, and the change goes on waiting
  */
 export async function applyEmailChange(
@@ -40,7 +40,7 @@ export async function applyEmailChange(
   );
   const revoked = await endAdministratorAccess(tx, { userId, keepSessionId: change.sessionId, now });
   await tx.update(EmailChange, { id }, { ...ended('confirmed', null, now), formerEmail: user.email });
-  await tellEnded(tx, change);
+  await notifyEnded(tx, change);
   await recordOfUser(tx, 'auth.admin_email_changed', {
     resourceId: userId,
     metadata: { email_change_id: id, revoked_session_ids: revoked },

@@ -9,7 +9,7 @@ export const ended = (status: Exclude<EmailChangeStatus, 'pending'>, reason: str
   ({ status, endedReason: reason, endedAt: now, email: null }) satisfies Partial<EmailChange>;
 
 /** Makes the process of a change that has ended end at once. */
-export const tellEnded = (tx: EntityManager, change: Pick<EmailChange, 'id' | 'expiresAt'>): Promise<void> =>
+export const notifyEnded = (tx: EntityManager, change: Pick<EmailChange, 'id' | 'expiresAt'>): Promise<void> =>
   startLater(tx, 'emailChange', { ...emailChangeInput(change), news: 'ended' });
 
 /** Ends the pending change of a user, if there is one. The caller has locked the user. */
@@ -25,5 +25,5 @@ export async function withdrawPending(
   if (!affected) return; // its process has ended it meanwhile
   const metadata = { email_change_id: id, reason };
   await recordOfUser(tx, 'auth.admin_email_change_withdrawn', { resourceId: userId, metadata });
-  await tellEnded(tx, change);
+  await notifyEnded(tx, change);
 }

@@ -28,14 +28,14 @@ const waiting =
     table: string,
     columns: string,
     process: P,
-    tell: (row: Row) => ProcessInput<P> | null,
+    inputOf: (row: Row) => ProcessInput<P> | null,
   ): Part =>
   async (tx, { environmentId }, batchSize) => {
     const [rows] = await tx.query<[Row[], number]>(
       `${deletion(table)} returning id, account_id as "accountId", environment_id as "environmentId", status, ${columns}`,
       [environmentId, batchSize],
     );
-    const inputs = rows.map(tell).filter((input): input is ProcessInput<P> => input !== null);
+    const inputs = rows.map(inputOf).filter((input): input is ProcessInput<P> => input !== null);
     await startAllLater(tx, process, inputs);
     return rows.length === batchSize;
   };

@@ -10,10 +10,10 @@ for (const action of Object.keys(eventCatalogue)) eventsRecorded.inc({ action },
 /** Counts a committed event, and the sign-in or second factor that it reports. */
 export function measureEvent(action: EventAction, metadata: Metadata): void {
   eventsRecorded.inc({ action });
-  told[action]?.(metadata);
+  counters[action]?.(metadata);
 }
 
-const told: Partial<Record<EventAction, (metadata: Metadata) => void>> = {
+const counters: Partial<Record<EventAction, (metadata: Metadata) => void>> = {
   'identity.signed_in': (metadata) => signedIn('identity', metadata),
   'auth.identity_sign_in_failed': (metadata) => signInFailed('identity', metadata),
   'auth.mfa_challenge_passed': ({ factor }) => secondFactor('identity', factor, 'passed'),

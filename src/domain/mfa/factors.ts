@@ -90,7 +90,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     });
     // Also for a later factor: if the Environment did not take the earlier ones, the time to enroll began again.
     await settleEnrollment(tx, scope, identityId, at);
-    await recordAndTell(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
+    await recordAndMail(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
     return { isFirst: existing === 0, added };
   }
 
@@ -196,7 +196,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
           await settleLastRemoval(tx, scope, identityId, now());
         }
         await distrustDevices(tx, { accountId }, identityId);
-        await recordAndTell(tx, scope, 'identity.mfa_removed', { identityId, factor });
+        await recordAndMail(tx, scope, 'identity.mfa_removed', { identityId, factor });
       }),
   };
 
@@ -218,7 +218,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     return { factor: added, recoveryCodes: await recoveryCodes.renew(tx, scope, identityId, take()) };
   }
 
-  async function recordAndTell(
+  async function recordAndMail(
     tx: EntityManager,
     scope: EnvironmentScope,
     action: 'identity.mfa_enrolled' | 'identity.mfa_removed',

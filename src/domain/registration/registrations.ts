@@ -14,7 +14,7 @@ import { ended, registrationStatusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
 import { type Durations, registrationInput, registrationReminder, verificationEmail } from './process.js';
 import { type ProvisionedRegistration, provision } from './provision.js';
-import { tellDiscarded } from './rivals.js';
+import { notifyDiscarded } from './rivals.js';
 
 export interface RegistrationsDeps extends Durations {
   db: Db;
@@ -88,7 +88,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
       const action: EventAction = `auth.registration_${status}`;
       if (affected) await recordEvent(tx, action, { resourceId: id, metadata: { reason } });
       const registration = await tx.findOneBy(PendingRegistration, { id });
-      if (affected && registration && status === 'discarded') await tellDiscarded(tx, registration);
+      if (affected && registration && status === 'discarded') await notifyDiscarded(tx, registration);
       return statusOf(registration);
     });
 

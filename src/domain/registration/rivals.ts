@@ -48,11 +48,11 @@ export async function discardWaiting(tx: EntityManager, email: string, of: { use
   const waiting = await lockWaiting(tx, email);
   const ids = waiting.map(({ id }) => id);
   await discardRegistrations(tx, ids, { ...of, reason: 'address_has_a_user' });
-  for (const one of waiting) await tellDiscarded(tx, one);
+  for (const one of waiting) await notifyDiscarded(tx, one);
 }
 
 /** Makes the process of a discarded registration end at once. */
-export const tellDiscarded = (tx: EntityManager, { id, expiresAt }: Waiting): Promise<void> =>
+export const notifyDiscarded = (tx: EntityManager, { id, expiresAt }: Waiting): Promise<void> =>
   startLater(tx, 'registrationVerification', {
     pendingRegistrationId: id,
     expiresAt: expiresAt.toISOString(),

@@ -4,7 +4,7 @@ import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { lastEndOf, warnings } from './certificates.js';
 import { recordConnectionEvent } from './events.js';
-import { tellCertificateExpiring } from './mails.js';
+import { mailCertificateExpiring } from './mails.js';
 
 // Since the row was read, another run may have sent the warning, or somebody may have set a new certificate.
 const claimText = `
@@ -43,7 +43,7 @@ async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<voi
       not_after: end.toISOString(),
       actor: systemActor,
     });
-    await tellCertificateExpiring(tx, connection, now);
+    await mailCertificateExpiring(tx, connection, now);
   });
 }
 

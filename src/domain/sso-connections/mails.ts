@@ -11,16 +11,16 @@ import type { EmailSubjects } from '../emails/subjects.js';
 import { lastEndOf, warnings } from './certificates.js';
 
 /** Queues mails, sent after the commit, to all who may manage a connection: it has switched itself off. */
-export async function tellAutoDisabled(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
-  await tell(tx, connection, 'sso-connection-auto-disabled', now);
+export async function mailAutoDisabled(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
+  await mailAdministrators(tx, connection, 'sso-connection-auto-disabled', now);
 }
 
 /** Queues mails to the same people: the certificates of its provider expire. */
-export async function tellCertificateExpiring(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
-  await tell(tx, connection, 'sso-certificate-expiring', now);
+export async function mailCertificateExpiring(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {
+  await mailAdministrators(tx, connection, 'sso-certificate-expiring', now);
 }
 
-async function tell(
+async function mailAdministrators(
   tx: EntityManager,
   connection: SsoConnection,
   template: 'sso-connection-auto-disabled' | 'sso-certificate-expiring',

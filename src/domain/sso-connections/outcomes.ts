@@ -6,7 +6,7 @@ import type { RunsStatement } from '../../platform/database/db.js';
 import { announceCredentials } from '../cached-credentials.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
 import { recordConnectionEvent } from './events.js';
-import { tellAutoDisabled } from './mails.js';
+import { mailAutoDisabled } from './mails.js';
 
 /** After this many refused responses in a row a connection switches itself off (contract §8). */
 export const maxFailures = 10;
@@ -61,6 +61,6 @@ export async function noteFailure(
     consecutive_failures: consecutiveFailures,
     actor: systemActor,
   });
-  await tellAutoDisabled(tx, connection, now);
+  await mailAutoDisabled(tx, connection, now);
   return true;
 }

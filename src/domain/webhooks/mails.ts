@@ -11,7 +11,7 @@ import type { EmailSubjects } from '../emails/subjects.js';
 /**
  * Queues mails, sent after the commit, to all who may manage a subscription: nothing has reached its receiver for days.
  */
-export async function tellAdministrators(tx: EntityManager, webhook: Webhook, now: Date): Promise<void> {
+export async function mailAdministrators(tx: EntityManager, webhook: Webhook, now: Date): Promise<void> {
   const { id, accountId, environmentId } = webhook;
   const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, webhook)) {

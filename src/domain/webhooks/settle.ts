@@ -10,7 +10,7 @@ import { recordEvent } from '../events/record.js';
 import { maxRefusals } from '../logout-tokens/message.js';
 import { type AttemptResult, listResult } from './attempt-rows.js';
 import { disableWebhook } from './disable.js';
-import { tellAdministrators } from './mails.js';
+import { mailAdministrators } from './mails.js';
 import { nextAttemptAt, type RetrySchedule } from './retries.js';
 import { endStopped } from './stops.js';
 
@@ -86,7 +86,7 @@ async function countAgainst(tx: EntityManager, { webhookId, url, result, now }: 
   if (result.statusCode === 410) return void (await disableWebhook(tx, webhookId, 'gone', now, { url }));
   const failingSince = LessThanOrEqual(after(now, -givenUpAfterMs));
   const disabled = await disableWebhook(tx, webhookId, 'failing', now, { url, failingSince });
-  if (disabled) await tellAdministrators(tx, disabled, now);
+  if (disabled) await mailAdministrators(tx, disabled, now);
 }
 
 /** Whether the latest calls have all been answered 400, as often as a client is believed not to mean it. */

@@ -5,7 +5,7 @@ import { httpStatusOf } from '../error-statuses.js';
 import { reportedRefusalOf, sendError } from '../errors.js';
 import { browserLocaleOf } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
-import { tellWhen } from '../surfaces/limit-headers.js';
+import { setRetryHeaders } from '../surfaces/limit-headers.js';
 import type { AdminPages } from './origin.js';
 import { sendAdminPage, wantsPage } from './pages.js';
 
@@ -30,7 +30,7 @@ function sendAsPage(
   const { retryAfter } = refusal?.options ?? {};
   const status = refusal ? httpStatusOf(refusal.code) : 500;
   reply.code(status);
-  if (refusal) tellWhen(reply, refusal);
+  if (refusal) setRetryHeaders(reply, refusal);
 
   const locale = browserLocaleOf(request);
   const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';

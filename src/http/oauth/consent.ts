@@ -74,7 +74,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
 
   function ask({ visit, session }: { visit: Visit; session: HostedSession }) {
     const { request, reply, client, authorizeRequest } = visit;
-    if (wantsJson(request)) return tell(visit, session);
+    if (wantsJson(request)) return answerInJson(visit, session);
     return sendPage(
       request,
       reply,
@@ -101,7 +101,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
 };
 
 /** Asks a script the same in JSON. */
-const tell = ({ reply, authorizeRequest }: Visit, session: HostedSession) =>
+const answerInJson = ({ reply, authorizeRequest }: Visit, session: HostedSession) =>
   reply.code(409).send({
     error: 'consent_required',
     error_description: 'post the same parameters with session, and choice=allow or choice=deny',

@@ -3,7 +3,7 @@ import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { httpStatusOf } from '../error-statuses.js';
 import { refusalOf, reportedRefusalOf } from '../errors.js';
-import { tellWhen } from '../surfaces/limit-headers.js';
+import { setRetryHeaders } from '../surfaces/limit-headers.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
   access_denied: 403,
@@ -48,7 +48,7 @@ export function handleOAuthErrors(app: FastifyInstance): void {
 
 /** Answers a refusal in the form of RFC 6749 §5.2. */
 export function sendOAuthRefusal(reply: FastifyReply, refusal: DomainError): FastifyReply {
-  tellWhen(reply, refusal);
+  setRetryHeaders(reply, refusal);
   const isOtherType = refusal.code === 'body.unsupported_media_type';
   const description = isOtherType ? 'send the body as application/x-www-form-urlencoded' : refusal.message;
   const answer = { error: oauthCodeOf(refusal), error_description: description };

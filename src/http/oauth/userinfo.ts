@@ -44,11 +44,11 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
   }
 
   async function claimsOf({ identityId, environmentId, subject, scope, claims }: ProvenToken) {
-    const told = { sub: identityId, ...profileClaims(subject, scope) };
-    if (!scope.includes('org' satisfies ScopeName)) return told;
+    const info = { sub: identityId, ...profileClaims(subject, scope) };
+    if (!scope.includes('org' satisfies ScopeName)) return info;
     const organizationId = typeof claims.organization_id === 'string' ? claims.organization_id : null;
     const organizations = await provider.organizationsClaim(environmentId, identityId, organizationId);
-    return { ...told, ...organizationClaims(organizations) };
+    return { ...info, ...organizationClaims(organizations) };
   }
 
   const prove = (token: string): Promise<ProvenToken | 'wrong type' | null> =>

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { httpStatusOf } from '../error-statuses.js';
 import { reportedRefusalOf } from '../errors.js';
-import { tellWhen } from '../surfaces/limit-headers.js';
+import { setRetryHeaders } from '../surfaces/limit-headers.js';
 
 /** Statuses that refusals keep; every other refusal is 400 here (spec, "Errors"). */
 const ownStatuses = [403, 413, 415, 429, 503];
@@ -30,7 +30,7 @@ export function answerWebauthnInJson(app: FastifyInstance): void {
     const refusal = reportedRefusalOf(error, request);
     if (!refusal) return refuseInJson(reply, 'server_error', 500);
     const status = httpStatusOf(refusal.code);
-    tellWhen(reply, refusal);
+    setRetryHeaders(reply, refusal);
     return refuseInJson(reply, refusal.code, ownStatuses.includes(status) ? status : 400);
   });
 }

@@ -46,7 +46,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
     for (const [status, response] of Object.entries(operation.responses)) {
       if (isReference(response)) continue;
       addHeaders(status, response, takesKeys);
-      tellOptionalBody(response);
+      describeOptionalBody(response);
       if (status >= '400') describeErrors(response, document, at);
       else addExample(response);
       if (response.description === 'Default Response') response.description = reasonOf(status);
@@ -88,7 +88,7 @@ function withoutDefaults(schema: Schema): Schema {
 }
 
 /** Moves `x-body-optional` from the schema, in which routes have to declare it, to the answer, to which it applies. */
-function tellOptionalBody(response: DocumentedResponse): void {
+function describeOptionalBody(response: DocumentedResponse): void {
   const media = response.content?.[json];
   const { 'x-body-optional': isOptional, ...schema } = (media?.schema ?? {}) as Schema;
   if (!media || !isOptional) return;

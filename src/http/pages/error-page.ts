@@ -6,7 +6,7 @@ import { readParameters } from '../../domain/oidc/requests/parameters.js';
 import { httpStatusOf } from '../error-statuses.js';
 import { reportedRefusalOf } from '../errors.js';
 import { oauthStatusOf } from '../oauth/oauth-error.js';
-import { tellWhen } from '../surfaces/limit-headers.js';
+import { setRetryHeaders } from '../surfaces/limit-headers.js';
 import { type Looks, sendPage } from './send-page.js';
 import { wantsJson } from './wants-json.js';
 
@@ -46,7 +46,7 @@ export function sendErrorPage(
   const code = refusal?.code ?? 'server_error';
   const detail = refusal?.message ?? null;
   const retryAfterSeconds = refusal instanceof DomainError ? refusal.options.retryAfter : undefined;
-  if (refusal instanceof DomainError) tellWhen(reply, refusal);
+  if (refusal instanceof DomainError) setRetryHeaders(reply, refusal);
   if (wantsJson(request)) {
     return reply.code(status).send({ error: code, error_description: detail });
   }

@@ -3,7 +3,7 @@ import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js';
 import { httpStatusOf } from '../error-statuses.js';
 import { reportedRefusalOf } from '../errors.js';
-import { tellWhen } from '../surfaces/limit-headers.js';
+import { setRetryHeaders } from '../surfaces/limit-headers.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';
 const errorSchema = 'urn:ietf:params:scim:api:messages:2.0:Error';
@@ -55,7 +55,7 @@ export function sendScimError(error: unknown, request: FastifyRequest, reply: Fa
   const { status, type, detail } = refusal
     ? failureOf(refusal)
     : { status: 500, type: undefined, detail: 'Something went wrong on our side' };
-  if (refusal instanceof DomainError) tellWhen(reply, refusal);
+  if (refusal instanceof DomainError) setRetryHeaders(reply, refusal);
   return reply
     .code(status)
     .type(scimType)

@@ -46,7 +46,7 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
     const [id, deliverer] = [textOf(fields, 'request'), textOf(fields, 'answer')];
     if (!isUuid(id)) return sendSsoLost(request, reply);
     try {
-      return await tell(request, reply, await completed(id, { cookie: cookie.read(request), deliverer }, arriving));
+      return await answer(request, reply, await completed(id, { cookie: cookie.read(request), deliverer }, arriving));
     } catch (error) {
       if (!(error instanceof Unconfirmed)) throw error;
       return error.ask({ request: id, ...(deliverer !== null && { answer: deliverer }) })(request, reply);
@@ -69,7 +69,7 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
     }
   }
 
-  function tell(request: FastifyRequest, reply: FastifyReply, done: Completion<Answer>) {
+  function answer(request: FastifyRequest, reply: FastifyReply, done: Completion<Answer>) {
     if (done.state === 'unknown') return sendSsoLost(request, reply);
     if (done.state === 'completed') return done.result(request, reply);
     return finisherOf(done.purpose).again(done.parameters, done.state)(request, reply);

@@ -35,7 +35,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       return visit.client.environmentId === environmentId ? goOn(visit) : sendSsoLost(request, reply);
     };
 
-  const tell = (completed: AnsweredSsoRequest, arrival: Arrival): Answer =>
+  const answer = (completed: AnsweredSsoRequest, arrival: Arrival): Answer =>
     inVisit(completed, (visit) => {
       if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
       const { identityId, amr, connectionId, ssoSessionId, authTime } = arrival;
@@ -65,7 +65,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
         const found = await someoneElse(tx, completed, { browser, identityId, now: now() });
         if (found) throw new Unconfirmed(asking(completed, found));
       }
-      return tell(completed, arrival);
+      return answer(completed, arrival);
     },
 
     again,

@@ -92,7 +92,7 @@ const nowhere = { clientUrl: null, isUnconfirmed: false, isOver: false };
 async function orRefused(
   request: FastifyRequest,
   reply: FastifyReply,
-  tell: typeof sendSsoRefused,
+  sendRefusal: typeof sendSsoRefused,
   work: () => Promise<FastifyReply>,
 ) {
   try {
@@ -100,7 +100,7 @@ async function orRefused(
   } catch (error) {
     if (!(error instanceof SsoRefused)) throw error;
     request.log.info({ refusal: error.code }, 'a message of an identity provider is refused');
-    return tell(request, reply, error.code);
+    return sendRefusal(request, reply, error.code);
   }
 }
 

@@ -5,15 +5,15 @@ import { sendTestDone } from './test-page.js';
 
 /** Finishes test sign-ins: nothing changes except the test itself, and the person gets its result. */
 export function createTestFinisher(tests: SsoTests): SsoFinisher {
-  const tell =
+  const answer =
     ({ test_id: testId = '' }: Record<string, string>): Answer =>
     async (request, reply) =>
       sendTestDone(request, reply, await tests.report(testId));
   return {
     async settle(tx, completed) {
       await tests.finish(tx, completed);
-      return tell(completed.parameters);
+      return answer(completed.parameters);
     },
-    again: (parameters, state) => (state === 'over' ? tell(parameters) : sendSsoLost),
+    again: (parameters, state) => (state === 'over' ? answer(parameters) : sendSsoLost),
   };
 }

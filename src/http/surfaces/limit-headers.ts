@@ -3,7 +3,7 @@ import type { DomainError } from '../../domain/errors.js';
 import type { LimitPolicy, LimitState } from '../../platform/limiter.js';
 
 /** Sets when to try again, and which limit refused (contract §1); the HTTP layer's own limits have set theirs. */
-export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {
+export function setRetryHeaders(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {
   if (retryAfter === undefined) return;
   const inSeconds = Math.max(1, Math.ceil(retryAfter));
   reply.header('retry-after', inSeconds);

@@ -23,8 +23,8 @@ export const OneOf = <const V extends string>(
  */
 export const Growing = <const V extends string>(values: readonly V[], description = '') => {
   const known = values.map((value) => `\`${value}\``).join(', ');
-  const told = `${description} Known values, to which more may be added: ${known}.`.trim();
-  return Type.Unsafe<V>({ type: 'string', 'x-extensible-enum': [...values], description: told });
+  const described = `${description} Known values, to which more may be added: ${known}.`.trim();
+  return Type.Unsafe<V>({ type: 'string', 'x-extensible-enum': [...values], description: described });
 };
 
 export const Id = Type.String({ format: 'uuid' });

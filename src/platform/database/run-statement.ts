@@ -18,7 +18,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   isHarmless: (error: unknown) => boolean = isRefusal,
 ): Promise<Row[]> {
   const client = await pool.connect();
-  client.on('error', isToldByQuery);
+  client.on('error', reportedByQuery);
   let failure: Error | undefined;
   try {
     const stop = () =>
@@ -31,14 +31,14 @@ export async function runStatement<Row extends pg.QueryResultRow>(
     void freeNotifications(pool, error);
     throw error;
   } finally {
-    client.off('error', isToldByQuery);
+    client.off('error', reportedByQuery);
     client.release(failure);
     if (failure) void endAbandoned(pool, client, failure);
   }
 }
 
 /** Ignored: when the connection is lost, the running statement fails as well. */
-const isToldByQuery = () => {};
+const reportedByQuery = () => {};
 
 /**
  * Whether the connection is usable after the error: some errors end it, one that began read-only stays read-only, and

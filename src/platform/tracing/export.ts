@@ -63,7 +63,7 @@ export async function createTracing({ serviceName, protocol, log }: TracesOption
       .merge(resourceFromAttributes({ 'service.name': serviceName }))
       .merge(detectResources({ detectors: [envDetector] })),
     idGenerator: ids,
-    spanProcessors: [new BatchSpanProcessor(toldOnce(await exporterOf(protocol), log))],
+    spanProcessors: [new BatchSpanProcessor(loggingOnce(await exporterOf(protocol), log))],
   });
   const tracer = provider.getTracer('gatehouse');
   const storage = new AsyncLocalStorage<OpenSpan>();
@@ -140,7 +140,7 @@ async function exporterOf(protocol: TracesOptions['protocol']): Promise<SpanExpo
 }
 
 /** Logs once when spans cannot be sent, and when they can again; they are dropped meanwhile, and nothing waits. */
-function toldOnce(exporter: SpanExporter, log: TracesOptions['log']): SpanExporter {
+function loggingOnce(exporter: SpanExporter, log: TracesOptions['log']): SpanExporter {
   let isAway = false;
   return {
     export(spans, done) {

@@ -55,7 +55,7 @@ export async function closeWindows(tx: EntityManager, ids: readonly string[], at
      from role_assignments a where a.id = w.id and w.id = any($1) and w.status = 'running' returning ${columns}`,
     [ids, at],
   );
-  await tellAll(tx, rows);
+  await notifyProcesses(tx, rows);
 }
 
 /**
@@ -63,18 +63,18 @@ export async function closeWindows(tx: EntityManager, ids: readonly string[], at
  * nothing and end.
  */
 export const leaveNodes = (tx: EntityManager, nodeIds: readonly string[]): Promise<void> =>
-  tellWaiting(tx, 'a.node_id = any($1)', [nodeIds]);
+  notifyProcessesWhere(tx, 'a.node_id = any($1)', [nodeIds]);
 
 /** Does the same before an Identity is deleted. */
 export const leaveIdentity = (tx: EntityManager, identityId: string): Promise<void> =>
-  tellWaiting(tx, 'a.identity_id = $1', [identityId]);
+  notifyProcessesWhere(tx, 'a.identity_id = $1', [identityId]);
 
 /** Does the same before some people of an Environment are deleted with it. */
 export const leaveEnvironment = (tx: EntityManager, environmentId: string, identityIds: readonly string[]) =>
-  tellWaiting(tx, 'a.environment_id = $1 and a.identity_id = any($2)', [environmentId, identityIds]);
+  notifyProcessesWhere(tx, 'a.environment_id = $1 and a.identity_id = any($2)', [environmentId, identityIds]);
 
-const tellWaiting = async (tx: EntityManager, which: string, values: unknown[]) =>
-  tellAll(
+const notifyProcessesWhere = async (tx: EntityManager, which: string, values: unknown[]) =>
+  notifyProcesses(
     tx,
     await tx.query<Of[]>(
       `select ${columns} from role_assignment_windows w join role_assignments a on a.id = w.id
@@ -83,7 +83,7 @@ const tellWaiting = async (tx: EntityManager, which: string, values: unknown[]) 
     ),
   );
 
-const tellAll = (tx: EntityManager, rows: readonly Of[]) =>
+const notifyProcesses = (tx: EntityManager, rows: readonly Of[]) =>
   startAllLater(
     tx,
     'roleAssignmentWindow',

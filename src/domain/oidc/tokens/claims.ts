@@ -108,19 +108,19 @@ const namesOrganization = ({ consentRequired }: Client, scope: readonly string[]
 export function profileClaims(subject: Subject, scope: readonly string[]): Record<string, unknown> {
   const has = (name: ScopeName) => scope.includes(name);
   const claims: Record<string, unknown> = {};
-  const tell = (name: string, value: unknown) => {
+  const set = (name: string, value: unknown) => {
     if (value !== null) claims[name] = value;
   };
   if (has('profile')) {
-    tell('name', fullNameOf(subject));
-    tell('given_name', subject.firstName);
-    tell('family_name', subject.lastName);
-    tell('picture', subject.avatarUrl);
-    tell('updated_at', epochSeconds(subject.updatedAt));
+    set('name', fullNameOf(subject));
+    set('given_name', subject.firstName);
+    set('family_name', subject.lastName);
+    set('picture', subject.avatarUrl);
+    set('updated_at', epochSeconds(subject.updatedAt));
   }
   if (has('email')) {
-    tell('email', subject.email);
-    tell('email_verified', subject.emailVerifiedAt !== null);
+    set('email', subject.email);
+    set('email_verified', subject.emailVerifiedAt !== null);
   }
   return claims;
 }

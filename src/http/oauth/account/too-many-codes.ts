@@ -1,6 +1,6 @@
 import { DomainError } from '../../../domain/errors.js';
 import { wantsJson } from '../../pages/wants-json.js';
-import { tellWhen } from '../../surfaces/limit-headers.js';
+import { setRetryHeaders } from '../../surfaces/limit-headers.js';
 import type { AccountVisit } from './visit.js';
 
 /**
@@ -9,6 +9,6 @@ import type { AccountVisit } from './visit.js';
  */
 export function tooManyCodes({ request, reply }: Pick<AccountVisit, 'request' | 'reply'>, error: unknown) {
   if (!(error instanceof DomainError) || error.code !== 'rate_limit.exceeded' || wantsJson(request)) return null;
-  tellWhen(reply, error);
+  setRetryHeaders(reply, error);
   return { error: 'account.error.too_many_codes', retryAfterSeconds: error.options.retryAfter ?? null } as const;
 }

@@ -51,12 +51,12 @@ function withScripts(answers: Answers): Answers {
     const isRefusal = status >= '400' && 'content' in answer && !('application/json' in answer.content);
     return [status, isRefusal ? Page(answer.description, PageRefusal) : answer] as const;
   });
-  const told: Answers = { 404: Gone, ...Object.fromEntries(whole) };
-  if (!told[303]) return told;
-  const { description, content } = (told[200] ?? InJson('Instead of 303, in JSON', RedirectTo)) as Answer;
+  const all: Answers = { 404: Gone, ...Object.fromEntries(whole) };
+  if (!all[303]) return all;
+  const { description, content } = (all[200] ?? InJson('Instead of 303, in JSON', RedirectTo)) as Answer;
   const shown = content['application/json']?.schema;
   const inJson = shown === RedirectTo ? [RedirectTo] : [RedirectTo, ...(shown ? alternatives(shown) : [])];
-  return { ...told, 200: { description, content: { ...content, 'application/json': { schema: oneOf(inJson) } } } };
+  return { ...all, 200: { description, content: { ...content, 'application/json': { schema: oneOf(inJson) } } } };
 }
 
 const alternatives = (schema: TSchema): TSchema[] => ('anyOf' in schema ? (schema.anyOf as TSchema[]) : [schema]);
