@@ -69,7 +69,7 @@ import { adminAuth } from './http/admin-auth/index.js';
 import { buildApp } from './http/app.js';
 import { mountAuthzen } from './http/authzen/index.js';
 import { identityAuth } from './http/identity-auth/index.js';
-import { createHttpMetrics, watchLines } from './http/metrics.js';
+import { createHttpMetrics, watchQueues } from './http/metrics.js';
 import { oauth } from './http/oauth/index.js';
 import { mountPortalApi } from './http/portal-api.js';
 import { createAdminPrincipals } from './http/principals/admin.js';
@@ -124,7 +124,7 @@ export async function composeApi(
     }),
   );
   const broadReads = createBroadReads({ poolSize: config.database.poolSize });
-  watchLines(registry, { passwords: passwords.line, broadReads: broadReads.line });
+  watchQueues(registry, { passwords: passwords.load, broadReads: broadReads.load });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
   const onRehashError = (error: unknown) => log.warn({ err: error }, 'a password could not be rehashed');
   const users = createUsers({

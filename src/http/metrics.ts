@@ -1,5 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { Line } from '../domain/limits/fair-queue.js';
+import type { QueueLoad } from '../domain/limits/fair-queue.js';
 import type { AtEnd } from './server/request-ends.js';
 
 export interface HttpMetrics {
@@ -17,19 +17,19 @@ export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
 });
 
 /** Registers gauges of how much is running and waiting in queues with turns. */
-export function watchLines(registry: Registry, lines: Record<'passwords' | 'broadReads', () => Line>): void {
-  const show = (name: string, help: string, line: () => Line) =>
+export function watchQueues(registry: Registry, loads: Record<'passwords' | 'broadReads', () => QueueLoad>): void {
+  const show = (name: string, help: string, load: () => QueueLoad) =>
     new Gauge({
       name,
       help,
       labelNames: ['state'],
       registers: [registry],
       collect() {
-        for (const [state, count] of Object.entries(line())) this.set({ state }, count);
+        for (const [state, count] of Object.entries(load())) this.set({ state }, count);
       },
     });
-  show('gatehouse_password_hashes', 'Passwords being hashed, and waiting for their turn.', lines.passwords);
-  show('gatehouse_broad_reads', 'Searches and counts being executed, and waiting for their turn.', lines.broadReads);
+  show('gatehouse_password_hashes', 'Passwords being hashed, and waiting for their turn.', loads.passwords);
+  show('gatehouse_broad_reads', 'Searches and counts being executed, and waiting for their turn.', loads.broadReads);
 }
 
 /**

@@ -26,7 +26,7 @@ export interface Limiter {
 
 /** Creates one limit, counted in PostgreSQL so that all processes share it. */
 export function createLimiter(db: Pick<Db, 'statement'>, policy: LimitPolicy): Limiter {
-  const limits = createLimitsInTurn(db, [policy]);
+  const limits = createOrderedLimits(db, [policy]);
   return {
     policy,
     async consume(key) {
@@ -41,14 +41,14 @@ export function createLimiter(db: Pick<Db, 'statement'>, policy: LimitPolicy): L
 const hashed = (key: string) => createHash('sha256').update(key).digest('base64url');
 
 /** The state of each policy; null where an earlier policy refused, so that this one was not reached. */
-export type StatesInTurn = (LimitState | null)[];
+export type OrderedStates = (LimitState | null)[];
 
 /** `endsAt`: when the window ends, by PostgreSQL's clock; null if none runs. */
 export type SeenLimit = LimitState & { endsAt: Date | null };
 
-export interface LimitsInTurn {
+export interface OrderedLimits {
   /** Counts one use under each policy, by its key; a policy counts only what all policies before it allowed. */
-  consume(keys: readonly string[]): Promise<StatesInTurn>;
+  consume(keys: readonly string[]): Promise<OrderedStates>;
   /** Returns the state of each policy without counting a use: whether it would allow one more. */
   look(keys: readonly string[]): Promise<SeenLimit[]>;
   /** Takes back one use under each policy, or all of them. */
@@ -60,7 +60,7 @@ export interface LimitsInTurn {
  * order of the policies, so two attempts never deadlock. The time is PostgreSQL's: by the clock of an api that is a day
  * ahead, a caller that it throttles once would be locked out everywhere for that day (docs/decisions/0078).
  */
-export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly LimitPolicy[]): LimitsInTurn {
+export function createOrderedLimits(db: Pick<Db, 'statement'>, policies: readonly LimitPolicy[]): OrderedLimits {
   const keyed = (keys: readonly string[]) => keys.map((key, i) => `${policies[i]?.name}:${hashed(key)}`);
   const consuming = consumingStatement(policies);
   return {

@@ -201,12 +201,12 @@ export function startOptions<P extends ProcessName>(name: P, input: ProcessInput
     staticSummary: typeof kind.summary === 'function' ? kind.summary(input) : kind.summary,
     typedSearchAttributes: attributes(kind, input),
     // Accounts take turns in a queue if the server has fairness on; the activities and later runs inherit the key.
-    priority: turnOf(kind.about(input)),
+    priority: priorityOf(kind.about(input)),
     args: [input] as [ProcessInput<P>],
   } satisfies WorkflowStartOptions<(input: ProcessInput<P>) => Promise<unknown>>;
 }
 
-const turnOf = ({ accountId }: { accountId?: string | null }) => (accountId ? { fairnessKey: accountId } : {});
+const priorityOf = ({ accountId }: { accountId?: string | null }) => (accountId ? { fairnessKey: accountId } : {});
 
 /** Returns the signal that an input sends to a running process; null if it starts one. */
 export const newsFor = <P extends ProcessName>(name: P, input: ProcessInput<P>): ProcessNews | null =>

@@ -91,10 +91,10 @@ test.each(Object.entries(reads))(
     await whileLocked('identities, roles', async () => {
       const { leave } = read();
       await until('it waits for the lock', numberWaiting(1));
-      expect(api.services.broadReads.line().running).toBe(1);
+      expect(api.services.broadReads.load().running).toBe(1);
       await leave();
       await until('it has been stopped', numberWaiting(0));
-      await until('its turn is over', () => api.services.broadReads.line().running === 0);
+      await until('its turn is over', () => api.services.broadReads.load().running === 0);
     });
     expect((await read().answer).status).toBe(200);
   },

@@ -47,21 +47,21 @@ const get = (more: string) => `GET /api/v1/identities HTTP/1.1\r\n${more}\r\n`;
 test('bodies of several megabytes are read in turns, and others at once', async () => {
   const { largeBodies } = api.services;
   const large = [open(bulk(2_000_000)), open(bulk(2_000_000))];
-  await until('both have their turns', () => largeBodies.line().running === 2);
+  await until('both have their turns', () => largeBodies.load().running === 2);
   const third = open(bulk(2_000_000));
-  await until('the third waits', () => largeBodies.line().waiting === 1);
+  await until('the third waits', () => largeBodies.load().waiting === 1);
   const small = open(bulk(2));
   small.write('{}');
   expect(await said(small)).toBe('400 validation.failed');
   expect(await said(third)).toBe('503 service.unavailable'); // before any of it is read
   for (const socket of large) socket.destroy();
-  await until('whoever leaves gives their turn back', () => largeBodies.line().running === 0);
+  await until('whoever leaves gives their turn back', () => largeBodies.load().running === 0);
 });
 
 test('a large body that arrives slowly has one turn, so that two of them do not wait for each other', async () => {
   const body = '{"identities":[]}'.padEnd(2_000_000);
   const slow = [open(bulk(body.length)), open(bulk(body.length))];
-  await until('both have their turns', () => api.services.largeBodies.line().running === 2);
+  await until('both have their turns', () => api.services.largeBodies.load().running === 2);
   await sleep(1_100); // until their callers are authenticated again
   for (const socket of slow) socket.write(body);
   expect(await Promise.all(slow.map(said))).toEqual(['400 validation.failed', '400 validation.failed']);

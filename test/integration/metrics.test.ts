@@ -141,9 +141,9 @@ test('every state of every kind is shown, also with 0', async () => {
 test('requests that wait for a password to be hashed are counted', async () => {
   const hashing = createHashing({ atOnce: 1 });
   const work = [hashing.hash('one'), hashing.hash('two'), hashing.hash('three')];
-  expect(hashing.line()).toEqual({ running: 1, waiting: 2 });
+  expect(hashing.load()).toEqual({ running: 1, waiting: 2 });
   await Promise.all(work);
-  expect(hashing.line()).toEqual({ running: 0, waiting: 0 });
+  expect(hashing.load()).toEqual({ running: 0, waiting: 0 });
 });
 
 test('PostgreSQL understands every statement of the runbook', async () => {

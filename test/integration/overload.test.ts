@@ -41,7 +41,7 @@ test('while the maximum of broad searches runs, tokens and decisions are answere
       api.app.inject({ url: '/api/v1/identities/with-roles?q=brandt', headers }),
     );
     await until('one searches, and others wait', () => {
-      const { running, waiting } = api.services.broadReads.line();
+      const { running, waiting } = api.services.broadReads.load();
       return running === 1 && waiting > 0;
     });
     const [decided, shown] = await Promise.all([
@@ -83,7 +83,7 @@ test("a directory's searches, those of the audit log and counts of invites wait 
     void Promise.race(waiting).then(() => {
       isOver = true;
     });
-    await until('they wait', () => broadReads.line().waiting === waiting.length);
+    await until('they wait', () => broadReads.load().waiting === waiting.length);
     const keys = ['userName', 'externalId', 'emails.value', 'id'].map((key) => `${key} eq "ana@example.com"`);
     const soon = await Promise.all([
       ...keys.map((filter) => filtered('/Users', filter)),

@@ -18,13 +18,13 @@ afterEach(async () => {
 /** More than sockets hold, in pieces that come as they are read. */
 const endless = () => Readable.from(Array.from({ length: 2000 }, () => 'x'.repeat(64 * 1024)));
 
-async function serve(silentMs: number, turns = createFairQueue(1, { withinMs: 100 })) {
+async function serve(silentMs: number, queue = createFairQueue(1, { withinMs: 100 })) {
   const { serverFactory } = createDraining({ keepAliveMs: 1000, requestMs: 1000, silentMs, isStopping: () => false });
   const app = Fastify({ serverFactory });
-  app.get('/', (_, reply) => whileSent(turns, 'account', reply, async () => endless()));
+  app.get('/', (_, reply) => whileSent(queue, 'account', reply, async () => endless()));
   await app.listen({ host: '127.0.0.1', port: 0 });
   opened.app = app;
-  return { port: (app.server.address() as AddressInfo).port, turns };
+  return { port: (app.server.address() as AddressInfo).port, queue };
 }
 
 /** Sends a request, and reads the first piece only. */
@@ -43,20 +43,20 @@ async function until(isSo: () => boolean) {
 }
 
 test('a turn lasts until the answer is read, or its reader has disconnected', async () => {
-  const { port, turns } = await serve(60_000);
+  const { port, queue } = await serve(60_000);
   const first = await ask(port);
-  expect([first.said, turns.line().running]).toEqual(['HTTP/1.1 200', 1]);
+  expect([first.said, queue.load().running]).toEqual(['HTTP/1.1 200', 1]);
   expect((await ask(port)).said).toBe('HTTP/1.1 500'); // `service.unavailable`, for which this app has no message
   first.socket.destroy();
-  await until(() => turns.line().running === 0);
+  await until(() => queue.load().running === 0);
   const second = await ask(port);
-  expect([second.said, turns.line().running]).toEqual(['HTTP/1.1 200', 1]);
+  expect([second.said, queue.load().running]).toEqual(['HTTP/1.1 200', 1]);
   second.socket.resume();
-  await until(() => turns.line().running === 0);
+  await until(() => queue.load().running === 0);
 });
 
 test('a reader who reads nothing for long is cut off; a slow one is not', async () => {
-  const { port, turns } = await serve(300, createFairQueue(2));
+  const { port, queue } = await serve(300, createFairQueue(2));
   const [still, slow] = [await ask(port), await ask(port)];
   let taken = 0;
   slow.socket.on('data', (piece) => {
@@ -65,9 +65,9 @@ test('a reader who reads nothing for long is cut off; a slow one is not', async 
     setTimeout(() => slow.socket.resume(), 5);
   });
   slow.socket.resume();
-  await until(() => turns.line().running === 1);
+  await until(() => queue.load().running === 1);
   expect(still.socket.readableEnded).toBe(false);
   const before = taken;
   await sleep(600);
-  expect([taken > before, turns.line().running]).toEqual([true, 1]);
+  expect([taken > before, queue.load().running]).toEqual([true, 1]);
 });

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/database/db.js';
 import { tenantOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { Turns } from '../limits/fair-queue.js';
+import type { FairQueue } from '../limits/fair-queue.js';
 import { afterCursor, type CursorPlace, placeIn } from '../lists/cursors.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../lists/paging.js';
 import { type Ask, askIn, statementOf } from '../lists/row-pages.js';
@@ -28,7 +28,7 @@ export type AuditPage = Pick<PageRequest, 'page' | 'take' | 'order' | 'after'>;
 
 export interface AuditLogDeps {
   db: Pick<Db, 'transaction' | 'statement' | 'statementIn'>;
-  broadReads: Turns;
+  broadReads: FairQueue;
 }
 
 export type AuditLog = ReturnType<typeof createAuditLog>;

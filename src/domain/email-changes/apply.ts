@@ -6,7 +6,7 @@ import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/administrator-password.js';
-import { discardWaiting, takeTurn } from '../registration/rivals.js';
+import { discardWaiting, lockAddress } from '../registration/rivals.js';
 import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
 import { ended, notifyEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
@@ -23,7 +23,7 @@ export async function applyEmailChange(
   { id, userId, email }: Pick<UsableEmailChange, 'id' | 'userId' | 'email'>,
   clock: Clock,
 ): Promise<void> {
-  await takeTurn(tx, email); // before the user is locked, as by everybody who becomes the user of an address
+  await lockAddress(tx, email); // before the user is locked, as by everybody who becomes the user of an address
   const user = await lockForPassword(tx, userId);
   const now = clock(); // under the lock, so that no sign-in that waits for it was proved later
   const change = await findEmailChange(tx, ['id', id], now); // again, under the lock: it works once

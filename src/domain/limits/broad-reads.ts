@@ -1,7 +1,7 @@
 import { seconds } from '../../platform/clock.js';
 import { stoppable } from '../../platform/database/giving-up.js';
 import { broadReadsRefused } from '../../platform/metrics/metrics.js';
-import { createFairQueue, type Run, type Turns } from './fair-queue.js';
+import { createFairQueue, type FairQueue, type Run } from './fair-queue.js';
 
 /** Connections of the pool per broad read that may run. */
 const connectionsForEach = 2;
@@ -15,17 +15,23 @@ const waitingForEach = 100;
  * then its turn ends (0068).
  * @param poolSize the number of connections in the database's pool
  */
-export function createBroadReads({ poolSize, withinMs = seconds(5) }: { poolSize: number; withinMs?: number }): Turns {
-  const most = Math.max(1, Math.floor(poolSize / connectionsForEach));
+export function createBroadReads({
+  poolSize,
+  withinMs = seconds(5),
+}: {
+  poolSize: number;
+  withinMs?: number;
+}): FairQueue {
+  const maxRunning = Math.max(1, Math.floor(poolSize / connectionsForEach));
   const half = (count: number) => Math.ceil(count / 2);
-  const longest = waitingForEach * most;
-  const turns = createFairQueue(most, {
-    longest,
-    mostOfEach: half(most),
-    longestOfEach: half(longest),
+  const maxQueued = waitingForEach * maxRunning;
+  const queue = createFairQueue(maxRunning, {
+    maxQueued,
+    maxRunningOfEach: half(maxRunning),
+    maxQueuedOfEach: half(maxQueued),
     withinMs,
     onRefused: () => broadReadsRefused.inc(),
   });
-  const take: Run = (work, whose, options) => turns(() => stoppable(work), whose, options);
-  return Object.assign(take, { isFull: turns.isFull, line: turns.line });
+  const take: Run = (work, whose, options) => queue(() => stoppable(work), whose, options);
+  return Object.assign(take, { isFull: queue.isFull, load: queue.load });
 }

@@ -12,7 +12,7 @@ const shareOf = (free: number) => 2 * free;
  * How many of one Account may wait, per connection of the pool. All of these, at both pools, are fewer than make an api
  * refuse requests of everybody (`maxWaitingForDatabase`).
  */
-const waitingForEach = 16;
+const maxQueuedForEach = 16;
 /** The part of the connections for single statements that work of Accounts may use. */
 const partOfStatements = 0.8;
 
@@ -30,15 +30,15 @@ const nobody = 'system';
  */
 export function connectionsInTurn(db: Db, atWork: () => string | undefined = accountAtWork): Db {
   const { max, connectionTimeoutMillis } = db.pool.options;
-  const turnsAt = (connections: number) =>
+  const queueFor = (connections: number) =>
     createFairQueue(connections, {
-      mostOfEach: shareOf,
-      longestOfEach: waitingForEach * max,
+      maxRunningOfEach: shareOf,
+      maxQueuedOfEach: maxQueuedForEach * max,
       ...(connectionTimeoutMillis && { withinMs: connectionTimeoutMillis }),
       onRefused: () => connectionsRefused.inc(),
     });
-  const transactions = turnsAt(max);
-  const statements = turnsAt(Math.max(1, Math.floor(partOfStatements * max)));
+  const transactions = queueFor(max);
+  const statements = queueFor(Math.max(1, Math.floor(partOfStatements * max)));
   const whose = (scope: Scope) => (scope === 'system' ? (atWork() ?? nobody) : scope.accountId);
   return {
     ...db,
@@ -53,8 +53,8 @@ export function connectionsInTurn(db: Db, atWork: () => string | undefined = acc
       const waiting = db.waiting();
       return {
         ...waiting,
-        statements: waiting.statements + statements.line().waiting,
-        transactions: waiting.transactions + transactions.line().waiting,
+        statements: waiting.statements + statements.load().waiting,
+        transactions: waiting.transactions + transactions.load().waiting,
       };
     },
   };

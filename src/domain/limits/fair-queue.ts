@@ -9,24 +9,24 @@ import { DomainError } from '../errors.js';
  */
 export type Run = <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }) => Promise<T>;
 
-export interface Turns extends Run {
+export interface FairQueue extends Run {
   /** Whether new work would be refused now: of anybody, or of this key. */
   isFull(whose?: string): boolean;
   /** How many pieces of work are running, and how many are waiting. */
-  line(): Line;
+  load(): QueueLoad;
 }
-export interface Line {
+export interface QueueLoad {
   running: number;
   waiting: number;
 }
 
-export interface TurnsOptions {
+export interface FairQueueOptions {
   /** How many may wait. */
-  longest?: number;
+  maxQueued?: number;
   /** For one key: how many may run at once. A function gets how many turns are free. */
-  mostOfEach?: number | ((free: number) => number);
+  maxRunningOfEach?: number | ((free: number) => number);
   /** For one key: how many may wait. */
-  longestOfEach?: number;
+  maxQueuedOfEach?: number;
   /** Milliseconds that a piece of work may wait. */
   withinMs?: number;
   onRefused?(): void;
@@ -41,26 +41,30 @@ interface Waiting {
  * Lets this many pieces of work run at once; the others wait. Keys take turns, and each key's work runs in the order in
  * which it came.
  */
-export function createFairQueue(most: number, options: TurnsOptions = {}): Turns {
+export function createFairQueue(maxRunning: number, options: FairQueueOptions = {}): FairQueue {
   const {
-    longest = Number.POSITIVE_INFINITY,
-    mostOfEach = most,
-    longestOfEach = longest,
+    maxQueued = Number.POSITIVE_INFINITY,
+    maxRunningOfEach = maxRunning,
+    maxQueuedOfEach = maxQueued,
     withinMs,
     onRefused,
   } = options;
-  const shares = createShares(most);
+  const shares = createShares(maxRunning);
   /** Waiting work by key; the first key here is served next. */
-  const lines = new Map<string, Waiting[]>();
+  const queues = new Map<string, Waiting[]>();
   let [running, waiting] = [0, 0];
   /** How many of those waiting are patient; they are no reason to refuse others. */
   let patient = 0;
 
-  const isLong = (whose: string) => (lines.get(whose) ?? []).filter((one) => !one.isPatient).length >= longestOfEach;
+  const isLong = (whose: string) => (queues.get(whose) ?? []).filter((one) => !one.isPatient).length >= maxQueuedOfEach;
   const isFull = (whose?: string) =>
-    (running >= most && waiting - patient >= longest) || (whose !== undefined && isLong(whose));
+    (running >= maxRunning && waiting - patient >= maxQueued) || (whose !== undefined && isLong(whose));
   const mayRun = (whose: string) =>
-    running < most && !shares.isFull(whose, typeof mostOfEach === 'number' ? mostOfEach : mostOfEach(most - running));
+    running < maxRunning &&
+    !shares.isFull(
+      whose,
+      typeof maxRunningOfEach === 'number' ? maxRunningOfEach : maxRunningOfEach(maxRunning - running),
+    );
   function refusal(): DomainError {
     onRefused?.();
     return new DomainError('service.unavailable', { retryAfter: 1 });
@@ -72,18 +76,18 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
     return () => {
       running--;
       leaveShare();
-      while (callNext());
+      while (startNext());
     };
   }
 
   /** Returns whether work began. One turn that ends may let several begin: each share depends on the free turns. */
-  function callNext(): boolean {
-    if (running >= most) return false;
-    for (const [whose, line] of lines) {
+  function startNext(): boolean {
+    if (running >= maxRunning) return false;
+    for (const [whose, queue] of queues) {
       if (!mayRun(whose)) continue;
-      const next = line.shift() as Waiting;
-      lines.delete(whose);
-      if (line.length > 0) lines.set(whose, line); // behind the others
+      const next = queue.shift() as Waiting;
+      queues.delete(whose);
+      if (queue.length > 0) queues.set(whose, queue); // behind the others
       waiting--;
       if (next.isPatient) patient--;
       next.go(enter(whose));
@@ -93,14 +97,14 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
   }
 
   function stopWaiting(whose: string, one: Waiting): void {
-    const left = (lines.get(whose) ?? []).filter((other) => other !== one);
-    if (left.length > 0) lines.set(whose, left);
-    else lines.delete(whose);
+    const left = (queues.get(whose) ?? []).filter((other) => other !== one);
+    if (left.length > 0) queues.set(whose, left);
+    else queues.delete(whose);
     waiting--;
   }
 
-  function turnOf(whose: string, isPatient: boolean): Promise<() => void> {
-    if (!isPatient && (waiting - patient >= longest || isLong(whose))) return Promise.reject(refusal());
+  function wait(whose: string, isPatient: boolean): Promise<() => void> {
+    if (!isPatient && (waiting - patient >= maxQueued || isLong(whose))) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const one: Waiting = {
@@ -116,19 +120,19 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
           reject(refusal());
         }, withinMs);
       }
-      lines.set(whose, [...(lines.get(whose) ?? []), one]);
+      queues.set(whose, [...(queues.get(whose) ?? []), one]);
       waiting++;
       if (isPatient) patient++;
     });
   }
 
   const take: Run = async (work, whose = '', { isPatient } = { isPatient: false }) => {
-    const leave = mayRun(whose) ? enter(whose) : await turnOf(whose, isPatient);
+    const leave = mayRun(whose) ? enter(whose) : await wait(whose, isPatient);
     try {
       return await work();
     } finally {
       leave();
     }
   };
-  return Object.assign(take, { isFull, line: () => ({ running, waiting }) });
+  return Object.assign(take, { isFull, load: () => ({ running, waiting }) });
 }

@@ -1,6 +1,6 @@
 import { after, type Clock, days, minutes, seconds } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
-import { createLimitsInTurn, type LimitPolicy, type StatesInTurn } from '../../platform/limiter.js';
+import { createOrderedLimits, type LimitPolicy, type OrderedStates } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { givingBack } from './rate-limits.js';
 
@@ -70,23 +70,23 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
   // In this order, each limit counting only what the one before has let through: a guess that is refused for its
   // network address does not lock the account, nor does one that is refused as part of a burst lock it for the day.
   const policies = network ? [network, ...ofAccount] : ofAccount;
-  const inTurn = createLimitsInTurn(db, policies);
-  const account = createLimitsInTurn(db, ofAccount);
+  const ordered = createOrderedLimits(db, policies);
+  const account = createOrderedLimits(db, ofAccount);
   const accountKeys = (whose: Whose) => [accountOf(whose), accountOf(whose)];
   const keysOf = (guess: Guess) => [...(network ? [network.keyOf(guess)] : []), ...accountKeys(guess)];
   const withdrawn = (guess: Guess) =>
-    inTurn.takeBack(
+    ordered.takeBack(
       keysOf(guess),
       policies.map(() => 'one'),
     );
-  const assertAllowed = (states: StatesInTurn, of: readonly LimitPolicy[]) =>
+  const assertAllowed = (states: OrderedStates, of: readonly LimitPolicy[]) =>
     states.forEach((state, i) => {
       if (state && !state.allowed)
         throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: of[i] as LimitPolicy });
     });
   return {
     async begin(guess) {
-      const states = await inTurn.consume(keysOf(guess));
+      const states = await ordered.consume(keysOf(guess));
       assertAllowed(states, policies);
       const last = states.at(-1);
       return last?.remaining === 0 ? after(now(), seconds(last.resetSeconds)) : null;
@@ -100,7 +100,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       return ends.length > 0 ? new Date(Math.max(...ends)) : null;
     },
     look: (guess, look) => givingBack(look, () => withdrawn(guess)),
-    succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
+    succeeded: (guess) => ordered.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
     withdrawn,
     missed: (guess) => account.takeBack(accountKeys(guess), ['one', 'one']),
     forget: (whose) => account.takeBack(accountKeys(whose), ['all', 'all']),

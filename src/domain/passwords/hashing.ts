@@ -58,7 +58,7 @@ export interface Hashing {
   /** Whether a new hash would be refused now: anybody's, or this Account's. */
   isFull(whose?: string): boolean;
   /** How many hashes are being computed, and how many wait for their turn. */
-  line(): { running: number; waiting: number };
+  load(): { running: number; waiting: number };
 }
 
 /** Milliseconds that an imported hash may wait for its turn; by then its caller has been answered. */
@@ -73,25 +73,28 @@ const maxWait = seconds(15);
  */
 export function createHashing({ atOnce, maxWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
   const onRefused = () => hashesRefused.inc();
-  const turns = createFairQueue(atOnce, {
-    ...(maxWaiting !== undefined && { longest: 2 * maxWaiting, longestOfEach: maxWaiting }),
+  const queue = createFairQueue(atOnce, {
+    ...(maxWaiting !== undefined && { maxQueued: 2 * maxWaiting, maxQueuedOfEach: maxWaiting }),
     onRefused,
   });
-  const turnsOfImported = createFairQueue(Math.max(1, Math.floor(atOnce / 2)), {
-    ...(maxWaiting !== undefined && { longest: maxWaiting, longestOfEach: Math.max(1, Math.floor(maxWaiting / 5)) }),
+  const queueOfImported = createFairQueue(Math.max(1, Math.floor(atOnce / 2)), {
+    ...(maxWaiting !== undefined && {
+      maxQueued: maxWaiting,
+      maxQueuedOfEach: Math.max(1, Math.floor(maxWaiting / 5)),
+    }),
     withinMs: maxWait,
     onRefused,
   });
   const prove = (hash: StoredHash, text: string, whose = accountAtWork()): Promise<boolean> => {
-    const work = () => turns(() => matchesHash(hash, text), whose);
-    return costsAsOurs(hash) ? work() : turnsOfImported(work, whose);
+    const work = () => queue(() => matchesHash(hash, text), whose);
+    return costsAsOurs(hash) ? work() : queueOfImported(work, whose);
   };
   const digest = (parameters: string, secret: string) =>
-    turns(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret), accountAtWork());
+    queue(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret), accountAtWork());
   return {
-    isFull: turns.isFull,
+    isFull: queue.isFull,
     // An imported one that is running has a turn of both.
-    line: () => ({ ...turns.line(), waiting: turns.line().waiting + turnsOfImported.line().waiting }),
+    load: () => ({ ...queue.load(), waiting: queue.load().waiting + queueOfImported.load().waiting }),
     async hash(password) {
       const parameters = newParameters(ofPasswords);
       return phc(parameters, await digest(parameters, normalized(password)));

@@ -2,7 +2,7 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, ssoDomainInput } from '../sso-domains/process.js';
-import { assertRoom, takeTurns } from '../sso-domains/room.js';
+import { assertRoom, lockClaims } from '../sso-domains/room.js';
 import { type DomainSchedule, timesFrom } from '../sso-domains/schedule.js';
 import type { Kind, ProcessRow, ProcessSummary } from './kind.js';
 
@@ -32,7 +32,7 @@ from sso_domains where account_id = $1`,
   wakesUpAt: ({ nextAt }) => nextAt,
   async lockFirst(tx, id) {
     const claim = await tx.findOneBy(SsoDomain, { id });
-    if (claim) await takeTurns(tx, claim.accountId);
+    if (claim) await lockClaims(tx, claim.accountId);
   },
   async cancel(tx, { id, accountId }, now) {
     const claim = await tx.findOneByOrFail(SsoDomain, { accountId, id });

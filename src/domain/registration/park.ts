@@ -12,7 +12,7 @@ import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { registrationToken } from './link.js';
 import { type Durations, registrationInput, verificationEmail } from './process.js';
-import { takeTurn } from './rivals.js';
+import { lockAddress } from './rivals.js';
 
 export interface RegistrationRequest {
   email: string;
@@ -34,7 +34,7 @@ export async function park(
   request: RegistrationRequest & { browserHash: Buffer },
   { sealing, now, ...durations }: Durations & { sealing: Sealing; now: Date },
 ): Promise<void> {
-  await takeTurn(tx, request.email);
+  await lockAddress(tx, request.email);
   // Row-level security keeps PostgreSQL from using the index on addresses; the function can use it.
   const user = await tx.findOneBy(User, { id: Raw((column) => `${column} = gatehouse_user_id(:email)`, request) });
   const id = user

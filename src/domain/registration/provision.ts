@@ -8,7 +8,7 @@ import { provisionAccount } from '../accounts/provisioning.js';
 import { userByAddress } from '../addresses/user-by-address.js';
 import { recordEvent } from '../events/record.js';
 import { ended } from './ended.js';
-import { discardRegistrations, lockWaiting, takeTurn } from './rivals.js';
+import { discardRegistrations, lockAddress, lockWaiting } from './rivals.js';
 
 export interface ProvisionedRegistration {
   userId: string;
@@ -26,7 +26,7 @@ export interface ProvisionedRegistration {
  */
 export async function provision(tx: EntityManager, id: string, now: Date): Promise<ProvisionedRegistration | null> {
   const waits = await tx.findOneBy(PendingRegistration, { id, status: 'pending' });
-  if (waits?.email) await takeTurn(tx, waits.email);
+  if (waits?.email) await lockAddress(tx, waits.email);
   const rivals = waits?.email ? await lockWaiting(tx, waits.email) : [];
   const registration = await tx.findOneBy(PendingRegistration, { id }); // read again under the lock
   if (registration?.status === 'confirmed') return provisionedBefore(tx, registration);

@@ -10,7 +10,7 @@ import { ended } from './ended.js';
  * Locks the address until the transaction ends: nobody else stores a registration of it or becomes its User. Without
  * the lock, a registration stored meanwhile would neither see the User nor be seen, and would wait in vain.
  */
-export const takeTurn = (tx: EntityManager, email: string): Promise<void> =>
+export const lockAddress = (tx: EntityManager, email: string): Promise<void> =>
   lockExclusively(tx, `registrations/${countedAddress(email)}`);
 
 type Waiting = Pick<PendingRegistration, 'id' | 'expiresAt'>;
@@ -44,7 +44,7 @@ export async function discardRegistrations(
 
 /** Ends all pending registrations of an address, before a person who has proved it in another way becomes its User. */
 export async function discardWaiting(tx: EntityManager, email: string, of: { userId: string; now: Date }) {
-  await takeTurn(tx, email);
+  await lockAddress(tx, email);
   const waiting = await lockWaiting(tx, email);
   const ids = waiting.map(({ id }) => id);
   await discardRegistrations(tx, ids, { ...of, reason: 'address_has_a_user' });

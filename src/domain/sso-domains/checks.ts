@@ -9,7 +9,7 @@ import { createShares } from '../../platform/shares.js';
 import { judgeAnswer, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './mails.js';
 import { failClaim, recordDomainEvent } from './process.js';
-import { hasRoom, takeTurns } from './room.js';
+import { hasRoom, lockClaims } from './room.js';
 import { type DomainSchedule, hasLapsed, lifeOf, missedSince, nextLook, nextLookAtVerified } from './schedule.js';
 
 export interface DomainChecksDeps {
@@ -78,7 +78,7 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
             if (!mayChange(current, endedAt)) return; // it has failed during the query
             await settle(tx, current, seen, { at: now(), schedule, heldByAnother });
           },
-          async (tx) => claim.status === 'failed' && takeTurns(tx, claim.accountId),
+          async (tx) => claim.status === 'failed' && lockClaims(tx, claim.accountId),
         );
       // A unique index decides between two claims that are found at once; neither Account sees the other's rows.
       return follow({ heldByAnother: false }).catch((error: unknown) => {

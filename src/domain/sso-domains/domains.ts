@@ -18,7 +18,7 @@ import { newToken } from './challenge.js';
 import { type DomainChecks, type DomainLook, endOf } from './checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
 import { beginAnew, recordDomainEvent, releaseClaim, ssoDomainInput } from './process.js';
-import { assertRoom, takeTurns } from './room.js';
+import { assertRoom, lockClaims } from './room.js';
 import { type DomainSchedule, timesFrom } from './schedule.js';
 
 export interface SsoDomainsDeps {
@@ -95,7 +95,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
         else await lockAccount(tx, of.scope);
-        await takeTurns(tx, of.scope.accountId);
+        await lockClaims(tx, of.scope.accountId);
         const at = now();
         const known = await claimedBefore(tx, of, domain).setLock('pessimistic_write').getOne();
         if (known && known.status !== 'failed') return known;

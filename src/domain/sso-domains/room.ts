@@ -10,7 +10,7 @@ const maxClaims = { account: 200, organization: 50 };
  * Serializes an Account's changes that may open another claim, before any claim is locked: two requests for one domain
  * make one claim, and the limit is exact.
  */
-export const takeTurns = (tx: EntityManager, accountId: string): Promise<void> =>
+export const lockClaims = (tx: EntityManager, accountId: string): Promise<void> =>
   lockExclusively(tx, `sso-domains/${accountId}`);
 
 type Claimed = Pick<SsoDomain, 'accountId' | 'organizationId'>;

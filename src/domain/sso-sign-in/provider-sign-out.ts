@@ -86,8 +86,8 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
    */
   const taken = (row: Row, id: string, state: string) =>
     db.transaction('system', async (tx) => {
-      const [, turns] = await tx.query<[unknown, number]>(takeText, [row.id, id]); // one of two visits takes it
-      if (turns === 0) return 'elsewhere';
+      const [, taken] = await tx.query<[unknown, number]>(takeText, [row.id, id]); // one of two visits takes it
+      if (taken === 0) return 'elsewhere';
       const lock = { mode: 'pessimistic_write' } as const;
       const session = await tx.findOne(SsoSession, { where: { id, endedAt: IsNull() }, lock });
       const connection = session && (await tx.findOneBy(SsoConnection, { id: session.connectionId }));

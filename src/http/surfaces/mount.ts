@@ -38,7 +38,7 @@ export function mount(
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
       // A request takes its turn once, even if the caller's credential is checked again later.
-      onRequest: [proving(authorizing(surface, operation, services)), turnForLargeBody(operation, services)],
+      onRequest: [proving(authorizing(surface, operation, services)), queueForLargeBody(operation, services)],
       // Most requests are valid and have no key, so they need no asynchronous step.
       preHandler: (request, reply, done) =>
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
@@ -65,7 +65,7 @@ const authorizing =
  * Makes a request with a body over the usual limit wait for a turn, which lasts until it is answered: many at once
  * would run out of time, and be refused after part of their work was done.
  */
-const turnForLargeBody =
+const queueForLargeBody =
   ({ bodyLimit = usualLimit }: Operation, { largeBodies }: Services) =>
   async ({ authorized, refused, headers }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     if (!authorized || refused) return;

@@ -11,7 +11,7 @@ import { assertOwnDatabase, assertUsable, changedCollation } from './usable-data
 
 // An arbitrary number that must never change: it keeps two `migrate` processes from running at the same time.
 const migrationLock = 7_263_004_118;
-const turnMs = 200;
+const retryLockMs = 200;
 
 export interface MigrateOptions {
   /** The migrations to run, by default those of this version. */
@@ -55,7 +55,7 @@ export async function migrate(
     await assertUsable(source);
     const changed = await changedCollation(source);
     if (changed) onWarning(changed);
-    await takeTurn(lock);
+    await lockMigrations(lock);
     const before = await namesOf(source);
     if (![lastOfFormer, ...all.map(({ name }) => name)].some((name) => before.includes(name)))
       await assertOwnDatabase(source, before);
@@ -80,12 +80,12 @@ export async function migrate(
  * other process builds concurrently waits for every snapshot: both would wait forever, and PostgreSQL does not
  * recognize that as a deadlock.
  */
-async function takeTurn(lock: QueryRunner): Promise<void> {
+async function lockMigrations(lock: QueryRunner): Promise<void> {
   const isTaken = async () => {
     const rows: { taken: boolean }[] = await lock.query('select pg_try_advisory_lock($1) as taken', [migrationLock]);
     return rows[0]?.taken === true;
   };
-  while (!(await isTaken())) await sleep(turnMs);
+  while (!(await isTaken())) await sleep(retryLockMs);
 }
 
 /** It waited for too long, or for a transaction that waits for a table that it has locked. */

@@ -6,7 +6,7 @@ import type { Clock } from '../../../platform/clock.js';
 import { type Db, within } from '../../../platform/database/db.js';
 import { changedFields } from '../../changed-fields.js';
 import { recordEvent } from '../../events/record.js';
-import type { Turns } from '../../limits/fair-queue.js';
+import type { FairQueue } from '../../limits/fair-queue.js';
 import { settleRoles } from '../../scim-roles/granting.js';
 import { changing, type Directory } from '../directory.js';
 import { groupKind } from '../kinds.js';
@@ -37,7 +37,7 @@ export interface GroupWithMembers {
 }
 
 /** The groups of a directory (RFC 7643 §4.2). The roles that members hold by mappings change with them. */
-export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: Turns; now: Clock }) {
+export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: FairQueue; now: Clock }) {
   return {
     /**
      * With members, returns at most as many groups as together have the number of members that one group may have.

@@ -11,7 +11,7 @@ import { recordEvent } from '../../events/record.js';
 import { changeIdentity } from '../../identities/change.js';
 import { lockIdentity } from '../../identities/find.js';
 import { asTaken } from '../../identities/identities.js';
-import type { Turns } from '../../limits/fair-queue.js';
+import type { FairQueue } from '../../limits/fair-queue.js';
 import { addMember } from '../../organizations/members.js';
 import type { RunningProcesses } from '../../running-processes.js';
 import { changing, type Directory, vouchesFor } from '../directory.js';
@@ -38,7 +38,7 @@ export type IsExpected = (version: string) => boolean;
 
 export interface ScimUsersDeps {
   db: Db;
-  broadReads: Turns;
+  broadReads: FairQueue;
   assignments: Assignments;
   processes: Pick<RunningProcesses, 'describe'>;
   now: Clock;
