@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { accountIntentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
-import { inWords } from '../../src/domain/emails/in-words.js';
+import { formatDateTime } from '../../src/domain/emails/format-date-time.js';
 import { controls } from '../../src/platform/colors.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
 import { isAwaited } from '../../src/platform/mail/awaited.js';
@@ -177,8 +177,8 @@ test('hours are counted in each language’s way', async () => {
 
 test('a time is written in each language’s way', () => {
   const moment = new Date('2026-11-22T09:41:00Z');
-  expect(inWords(moment, 'en')).toMatch(/^November 22, 2026 at 9:41\sAM UTC$/);
-  expect(inWords(moment, 'de')).toBe('22. November 2026 um 09:41 Uhr UTC');
+  expect(formatDateTime(moment, 'en')).toMatch(/^November 22, 2026 at 9:41\sAM UTC$/);
+  expect(formatDateTime(moment, 'de')).toBe('22. November 2026 um 09:41 Uhr UTC');
 });
 
 test('an address is one plain address', () => {

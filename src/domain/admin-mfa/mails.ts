@@ -3,7 +3,7 @@ import { Event } from '../../../entities/event.js';
 import { User } from '../../../entities/user.js';
 import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import { type TextKey, text } from '../../platform/mail/texts.js';
-import { inWords } from '../emails/in-words.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { factorInMails } from '../mfa/factor-in-mails.js';
@@ -43,7 +43,7 @@ export const adminMfaMails = ({ signInUrl }: { signInUrl: string | null }) =>
             factor: factorInMails(locale, factor ?? 'recovery_code'),
             account_name: event.resourceLabel ?? '',
           }),
-          happened_at_text: inWords(event.createdAt, locale),
+          happened_at_text: formatDateTime(event.createdAt, locale),
           link: signInUrl,
         },
       };

@@ -21,7 +21,7 @@ export interface ProvenSession {
   /** Whether it began at an identity provider. */
   isProviders: boolean;
   /** Whether it began at an identity provider and the user showed none of their own factors. */
-  isProvidersWord: boolean;
+  isOnlyAsserted: boolean;
   /** Whether it gives no access to one of the user's Accounts. */
   leavesAccountsOut: boolean;
 }
@@ -33,7 +33,7 @@ select u.email::text, u.first_name as "firstName", u.last_name as "lastName", s.
   s.auth_time as "authTime",
   exists (select from user_mfa_factors f where f.user_id = u.id) as "hasFactor",
   s.sso_connection_id is not null as "isProviders", s.sso_connection_id is not null and not exists (
-    select from pending_user_sign_ins p where p.id = s.id and p.completed_at is not null) as "isProvidersWord",
+    select from pending_user_sign_ins p where p.id = s.id and p.completed_at is not null) as "isOnlyAsserted",
   ${leavesAccountsOut('s')} as "leavesAccountsOut"
 from user_sessions s join users u on u.id = s.user_id
 where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`,
@@ -50,14 +50,14 @@ export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock
   const check = (session: ProvenSession | undefined): ProvenSession => {
     if (!session) throw new DomainError('auth.invalid_credentials');
     const isFresh = now().getTime() < authTimeOf(session).getTime() + proofLife;
-    const isOwn = session.acr === aal2 && !session.isProvidersWord;
+    const isOwn = session.acr === aal2 && !session.isOnlyAsserted;
     if (!isFresh || (session.hasFactor && !isOwn)) {
       throw new DomainError('auth.reauthentication_required');
     }
     return session;
   };
   const checkForFactors = (session: ProvenSession | undefined): ProvenSession => {
-    if (session?.isProvidersWord && session.leavesAccountsOut && !session.hasFactor)
+    if (session?.isOnlyAsserted && session.leavesAccountsOut && !session.hasFactor)
       throw new DomainError('account.other_sign_in_required');
     return check(session);
   };

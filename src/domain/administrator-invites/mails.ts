@@ -6,7 +6,7 @@ import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { roleName } from '../accounts/members-roles.js';
-import { inWords } from '../emails/in-words.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { administratorInviteLink, administratorInviteToken } from './link.js';
@@ -33,7 +33,7 @@ export function administratorInviteMails({ sealing, now, baseUrl }: InviteMailsD
         inviter: inviter ? `${inviter.firstName} ${inviter.lastName}` : account.name,
         role: roleName(role),
         link: administratorInviteLink(baseUrl, administratorInviteToken(sealing, invite).token),
-        expires_at_text: inWords(invite.expiresAt, locale),
+        expires_at_text: formatDateTime(invite.expiresAt, locale),
       },
     };
   };

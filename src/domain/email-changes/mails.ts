@@ -3,8 +3,8 @@ import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { userByAddress } from '../addresses/user-by-address.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { greetingOf } from '../emails/greeting.js';
-import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { emailChangeLink, emailChangeToken, findEmailChange } from './link.js';
 
@@ -26,7 +26,7 @@ export const emailChangeMails = ({ sealing, now, baseUrl, signInUrl }: EmailChan
       const link = emailChangeLink(baseUrl, emailChangeToken(sealing, change).token);
       // The mailbox may be a stranger's, to whom the name could say anything.
       const first_name = greetingOf({ firstName: null, email });
-      return { to: email, values: { first_name, link, expires_at_text: inWords(expiresAt, locale) } };
+      return { to: email, values: { first_name, link, expires_at_text: formatDateTime(expiresAt, locale) } };
     },
     'email-change-taken': async (tx, id) => {
       const change = await findEmailChange(tx, ['id', id], now());
@@ -37,7 +37,7 @@ export const emailChangeMails = ({ sealing, now, baseUrl, signInUrl }: EmailChan
       const change = await tx.findOneBy(EmailChange, { id, status: 'confirmed' });
       const user = change && (await tx.findOneBy(User, { id: change.userId }));
       if (!change?.formerEmail || !change.endedAt || !user) return null;
-      const changed_at_text = inWords(change.endedAt, locale);
+      const changed_at_text = formatDateTime(change.endedAt, locale);
       return { to: change.formerEmail, values: { first_name: user.firstName, changed_at_text } };
     },
   }) satisfies Partial<EmailSubjects>;

@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { greetingOf } from '../emails/greeting.js';
-import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { contentsOf } from './contents.js';
@@ -32,7 +32,7 @@ export function identityInviteMails({ sealing, now, baseUrl }: IdentityInviteMai
         place_name: placeName,
         inviter,
         link: identityInviteLink(baseUrl, identityInviteToken(sealing, invite).token),
-        expires_at_text: inWords(invite.expiresAt, locale),
+        expires_at_text: formatDateTime(invite.expiresAt, locale),
       },
     };
   };

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
-import { aal2, isProvidersWord } from '../sessions/first-factor.js';
+import { aal2, isOnlyAsserted } from '../sessions/first-factor.js';
 import { createOwnProof, type OwnProofOf } from '../sessions/own-proof.js';
 import type { SignedInPerson } from '../sessions/signed-in-person.js';
 import type { Logins } from './logins.js';
@@ -77,7 +77,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
   async function isRecent(subject: OwnProofOf, session: ApiSession): Promise<boolean> {
     const { hasFactors, hasStrongFactor, isVerified, amr } = session;
     // An emailed code does not make aal2, but somebody who has nothing else has to have shown it (docs/decisions/0013).
-    const showsCode = amr.includes('otp') && !isProvidersWord(session);
+    const showsCode = amr.includes('otp') && !isOnlyAsserted(session);
     if (hasFactors && !hasStrongFactor && isVerified && !showsCode) return false;
     return (await proofOf(subject, session)).isEnough;
   }

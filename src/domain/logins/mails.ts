@@ -6,9 +6,9 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Locale, text } from '../../platform/mail/texts.js';
 import { identityByAddress } from '../addresses/identity-by-address.js';
 import { applicationNameOf } from '../emails/brand.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { greetingOf, greetingOfOwner } from '../emails/greeting.js';
 import { hasPasswordIn } from '../emails/has-password.js';
-import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { digitsOf } from './emailed-codes.js';
 
@@ -74,7 +74,7 @@ export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>;
       const { email: to, environmentId, consumedAt } = code;
       const first_name = greetingOf({ firstName: identity.firstName, email: to });
       const application_name = await applicationNameOf(tx, environmentId);
-      return { to, values: { first_name, application_name, changed_at_text: inWords(consumedAt, locale) } };
+      return { to, values: { first_name, application_name, changed_at_text: formatDateTime(consumedAt, locale) } };
     },
   } satisfies Partial<EmailSubjects>;
 }

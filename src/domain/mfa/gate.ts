@@ -2,7 +2,7 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import type { Client } from '../oidc/clients/clients.js';
-import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
+import { type Acr, aal1, aal2, type FirstFactor, isOnlyAsserted } from '../sessions/first-factor.js';
 import { showsSecondFactor } from './assurance.js';
 import type { MfaGraces } from './grace/grace.js';
 import { choicesAfter, type EnrollableKind, type MfaState } from './state.js';
@@ -79,7 +79,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, mfa);
       // A provider cannot vouch for the owner's own factors: the owner shows one of them.
       const canShow = [...usable, ...provable].some((kind) => kind !== 'recovery_code'); // which only replaces a factor
-      const owesOwn = isOwnerWanted && isProvidersWord(first) && canShow;
+      const owesOwn = isOwnerWanted && isOnlyAsserted(first) && canShow;
       if (isEnough && !owesOwn) return done;
 
       if (usable.length > 0) {

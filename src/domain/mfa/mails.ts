@@ -8,9 +8,9 @@ import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
 import { type TextKey, text } from '../../platform/mail/texts.js';
 import { applicationNameOf } from '../emails/brand.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { greetingOf } from '../emails/greeting.js';
 import { hasPasswordIn } from '../emails/has-password.js';
-import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { factorInMails } from './factor-in-mails.js';
 
@@ -29,7 +29,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
         values: {
           first_name: greetingOf({ firstName, email }),
           application_name: await applicationNameOf(tx, grace.environmentId),
-          expires_at_text: inWords(grace.expiresAt, locale),
+          expires_at_text: formatDateTime(grace.expiresAt, locale),
           link: await addressOf(tx, grace.environmentId, baseUrl),
         },
       };
@@ -53,7 +53,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
           what: text(locale, `email.security_notice.what_${what}` as TextKey, {
             factor: factorInMails(locale, factor ?? 'recovery_code'),
           }),
-          happened_at_text: inWords(event.createdAt, locale),
+          happened_at_text: formatDateTime(event.createdAt, locale),
           advice: text(locale, `email.security_notice.${hasPassword ? 'advice' : 'advice_passwordless'}`),
         },
       };

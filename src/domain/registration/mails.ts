@@ -4,8 +4,8 @@ import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { User } from '../../../entities/user.js';
 import { type Clock, hours, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { greetingOf } from '../emails/greeting.js';
-import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { registrationStatusAt } from './ended.js';
 import { registrationLink, registrationToken } from './link.js';
@@ -33,7 +33,9 @@ export function registrationMails({ sealing, now, baseUrl, signInUrl }: Registra
   return {
     'registration-verification': async (tx, id, locale) => {
       const found = await open(tx, id);
-      return found && { to: found.to, values: { ...found.values, expires_at_text: inWords(found.expiresAt, locale) } };
+      return (
+        found && { to: found.to, values: { ...found.values, expires_at_text: formatDateTime(found.expiresAt, locale) } }
+      );
     },
     'registration-reminder': async (tx, id) => {
       const found = await open(tx, id);

@@ -96,7 +96,7 @@ export const registeredMethods = (said: readonly string[]): string[] =>
  * Whether only an identity provider vouches for a session. A provider does so in one Environment, while a person's
  * factors protect all of the Account.
  */
-export const isProvidersWord = ({
+export const isOnlyAsserted = ({
   ssoConnectionId,
   ownFactorAt,
 }: Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>) => ssoConnectionId != null && ownFactorAt === null;

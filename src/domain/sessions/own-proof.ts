@@ -3,7 +3,7 @@ import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { aal2, authTimeOf, type FirstFactor, isProvidersWord } from './first-factor.js';
+import { aal2, authTimeOf, type FirstFactor, isOnlyAsserted } from './first-factor.js';
 import type { HostedSession } from './sessions.js';
 import type { SignedInPerson } from './signed-in-person.js';
 
@@ -20,7 +20,7 @@ const roundTrip = minutes(2);
 type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
 
 /** Whether a sign-in is its person's own proof, or only an identity provider's assertion. */
-type WhoseWord = Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>;
+type FactorOrigin = Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>;
 
 /** A person who changes their own factors, with the session and the time of its sign-in. */
 export type OwnProofOf = SignedInPerson & ProvedWhen;
@@ -68,7 +68,7 @@ export const createOwnProof =
   ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) =>
   async (
     { accountId }: EnvironmentScope,
-    { identityId, ...signIn }: Pick<HostedSession, 'identityId' | 'acr'> & ProvedWhen & WhoseWord,
+    { identityId, ...signIn }: Pick<HostedSession, 'identityId' | 'acr'> & ProvedWhen & FactorOrigin,
     allowed: readonly FactorKind[],
     wanted: WantedFor | null = null,
   ): Promise<Proven> => {
@@ -77,7 +77,7 @@ export const createOwnProof =
     return judgeProof({ kinds, ...signIn }, allowed, wanted, now());
   };
 
-interface ToJudge extends ProvedWhen, WhoseWord {
+interface ToJudge extends ProvedWhen, FactorOrigin {
   /** The kinds of factors that the person has and can show. */
   kinds: readonly MfaFactorType[];
   acr: string;
@@ -91,7 +91,7 @@ export function judgeProof(
   at: Date,
 ): Proven {
   const isEnding = wanted?.change === 'ending';
-  const isTheirs = isEnding || !isProvidersWord(signIn);
+  const isTheirs = isEnding || !isOnlyAsserted(signIn);
   const counted = kinds.filter((kind) => !isEnding || allowed.includes(kind));
   const hasStrong = counted.some((kind) => kind !== 'email_otp');
   // If a normal sign-in would not ask for the code, it takes one that asks for everything.

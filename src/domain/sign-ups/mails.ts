@@ -4,8 +4,8 @@ import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { applicationNameOf } from '../emails/brand.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { greetingOf, greetingOfOwner } from '../emails/greeting.js';
-import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import {
   type FoundLink,
@@ -30,7 +30,7 @@ export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
   const about = async (tx: EntityManager, link: FoundLink, locale: 'en' | 'de') => ({
     first_name: greetingOfOwner(link),
     application_name: await applicationNameOf(tx, link.environmentId),
-    expires_at_text: inWords(link.expiresAt, locale),
+    expires_at_text: formatDateTime(link.expiresAt, locale),
   });
   const withLink =
     (purpose: 'verify_email' | 'reset_password') => async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
@@ -62,7 +62,7 @@ export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
         values: {
           first_name: greetingOf({ firstName, email }),
           application_name: await applicationNameOf(tx, membership.environmentId),
-          changed_at_text: inWords(passwordChangedAt, locale),
+          changed_at_text: formatDateTime(passwordChangedAt, locale),
         },
       };
     },

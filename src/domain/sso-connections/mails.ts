@@ -4,7 +4,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import { User } from '../../../entities/user.js';
 import { applicationOf } from '../application-of.js';
 import { managersAt } from '../capabilities/managers.js';
-import { inWords } from '../emails/in-words.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
@@ -45,7 +45,7 @@ export const connectionMails = () =>
       const connection = await tx.findOneBy(SsoConnection, { id, status: 'auto_disabled' });
       const reader = connection?.autoDisabledAt && (await readerOf(tx, connection, recipientId));
       if (!reader) return null;
-      const since_text = inWords(connection.autoDisabledAt as Date, locale);
+      const since_text = formatDateTime(connection.autoDisabledAt as Date, locale);
       return { to: reader.to, values: { ...reader.values, since_text } };
     },
     'sso-certificate-expiring': async (tx, id, locale, recipientId) => {
@@ -55,7 +55,7 @@ export const connectionMails = () =>
       // Somebody may have set a new certificate meanwhile.
       if (!end || !warnedAt || warnedAt.getTime() < end.getTime() - warnings[0]) return null;
       const reader = await readerOf(tx, connection, recipientId);
-      return reader && { to: reader.to, values: { ...reader.values, until_text: inWords(end, locale) } };
+      return reader && { to: reader.to, values: { ...reader.values, until_text: formatDateTime(end, locale) } };
     },
   }) satisfies Partial<EmailSubjects>;
 

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { inWords } from '../emails/in-words.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { passwordLinkToken, passwordLinkUrl, readPasswordLink } from '../passwords/links.js';
 
@@ -21,7 +21,7 @@ export function passwordMails({ sealing, now, baseUrl, signInUrl }: PasswordMail
     if (!found) return null;
     const { email, firstName, expiresAt } = found;
     const link = passwordLinkUrl(baseUrl, passwordLinkToken(sealing, found).token);
-    return { to: email, values: { first_name: firstName, link, expires_at_text: inWords(expiresAt, locale) } };
+    return { to: email, values: { first_name: firstName, link, expires_at_text: formatDateTime(expiresAt, locale) } };
   };
   return {
     'set-password': withLink,
@@ -29,7 +29,7 @@ export function passwordMails({ sealing, now, baseUrl, signInUrl }: PasswordMail
     'password-changed': async (tx, id, locale) => {
       const user = await tx.findOneBy(User, { id });
       if (!user?.passwordChangedAt) return null;
-      const changed_at_text = inWords(user.passwordChangedAt, locale);
+      const changed_at_text = formatDateTime(user.passwordChangedAt, locale);
       return { to: user.email, values: { first_name: user.firstName, changed_at_text, link: signInUrl } };
     },
   } satisfies Partial<EmailSubjects>;

@@ -3,7 +3,7 @@ import { Account } from '../../../entities/account.js';
 import { User } from '../../../entities/user.js';
 import { Webhook } from '../../../entities/webhook.js';
 import { managersAt } from '../capabilities/managers.js';
-import { inWords } from '../emails/in-words.js';
+import { formatDateTime } from '../emails/format-date-time.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
@@ -39,7 +39,7 @@ export const webhookMails = () =>
           first_name: user.firstName,
           account_name: account.name,
           receiver: new URL(webhook.url).host,
-          since_text: inWords(webhook.failingSince, locale),
+          since_text: formatDateTime(webhook.failingSince, locale),
         },
       };
     },

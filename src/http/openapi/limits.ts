@@ -7,14 +7,14 @@ import type { CountingHook, DocumentedLimit } from '../surfaces/rate-limits.js';
  */
 export function limitsInWords(route: Pick<RouteOptions, 'onRequest' | 'preValidation' | 'preHandler'>): string | null {
   const hooks: unknown[] = [route.onRequest, route.preValidation, route.preHandler].flat();
-  const limits = hooks.flatMap((hook) => (isCounting(hook) ? [inWords(hook.limit)] : []));
+  const limits = hooks.flatMap((hook) => (isCounting(hook) ? [describeLimit(hook.limit)] : []));
   if (limits.length === 0) return null;
   return `${limits.length === 1 ? 'Limit' : 'Limits'}: ${limits.join(', and ')}.`;
 }
 
 const isCounting = (hook: unknown): hook is CountingHook => typeof hook === 'function' && 'limit' in hook;
 
-function inWords({ points, windowSeconds, counted }: DocumentedLimit): string {
+function describeLimit({ points, windowSeconds, counted }: DocumentedLimit): string {
   const isHours = windowSeconds % 3600 === 0;
   const count = windowSeconds / (isHours ? 3600 : 60);
   const unit = isHours ? 'hour' : 'minute';

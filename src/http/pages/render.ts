@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
-import { inWords } from '../../domain/emails/in-words.js';
+import { formatDateTime } from '../../domain/emails/format-date-time.js';
 import { isColor, palette } from '../../platform/colors.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { oneLine } from '../../platform/mail/values.js';
@@ -80,7 +80,7 @@ export function renderPage<P extends keyof Pages>(
     href: linkTarget,
     within: (seconds: number) => within(locale, seconds),
     day: (date: Date) => days[locale].format(date),
-    moment: (date: Date) => inWords(date, locale),
+    moment: (date: Date) => formatDateTime(date, locale),
     lasting: (count: number) => lasting[locale].format(count),
     ago: (date: Date, now: Date) => ago(locale, date, now),
     locale,

@@ -8,8 +8,8 @@ import type { Clock } from '../../../platform/clock.js';
 import type { EmailTemplates } from '../../../platform/mail/templates.js';
 import { type Locale, text } from '../../../platform/mail/texts.js';
 import { applicationNameOf } from '../../emails/brand.js';
+import { formatDateTime } from '../../emails/format-date-time.js';
 import { greetingOf } from '../../emails/greeting.js';
-import { inWords } from '../../emails/in-words.js';
 import { defaultLocaleOf } from '../../emails/locale.js';
 import { queueEmail } from '../../emails/queue.js';
 import type { EmailSubjects } from '../../emails/subjects.js';
@@ -87,7 +87,7 @@ async function contentOf(
       application_name: await applicationNameOf(tx, environmentId),
       role_name: names.role,
       node_name: names.node,
-      ends_at_text: effectiveTo ? inWords(effectiveTo, locale) : text(locale, 'email.role_activated.no_end'),
+      ends_at_text: effectiveTo ? formatDateTime(effectiveTo, locale) : text(locale, 'email.role_activated.no_end'),
     },
   };
 }

@@ -75,9 +75,9 @@ async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity,
   await lockIdentity(tx, scope, id);
   const held = await tx.findOneByOrFail(Identity, { accountId, id });
   // Checked before they become a member: from then on they are in production.
-  const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null });
+  const isOnlyAsserted = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null });
   await addKnown(tx, scope, wanted);
-  if (isOnlySaid) await proveByOwner(tx, directory, held, wanted.createdAt);
+  if (isOnlyAsserted) await proveByOwner(tx, directory, held, wanted.createdAt);
 }
 
 /**

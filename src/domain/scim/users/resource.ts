@@ -160,13 +160,13 @@ export function patchedUser(before: Resource, operations: readonly PatchOperatio
 function withoutStaleName(after: Resource, before: Resource, operations: readonly PatchOperation[]): Resource {
   const { formatted, ...parts } = (after.name ?? {}) as Resource;
   const { formatted: _, ...former } = (before.name ?? {}) as Resource;
-  const isSaid = operations.some(({ target: { attribute, sub }, value }) => {
+  const isSent = operations.some(({ target: { attribute, sub }, value }) => {
     if (attribute?.name !== 'name') return false;
     return sub
       ? sub.name === 'formatted'
       : isObject(value) && Object.keys(value).some((key) => /^formatted$/i.test(key));
   });
-  if (formatted === undefined || isSaid || isDeepStrictEqual(parts, former)) return after;
+  if (formatted === undefined || isSent || isDeepStrictEqual(parts, former)) return after;
   return { ...after, name: parts };
 }
 

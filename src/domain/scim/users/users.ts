@@ -76,7 +76,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         const joined = await joinByDirectory(tx, directory, wanted, at);
         await linkPerson(tx, directory, wanted, joined, at);
         const { scope, organizationId } = directory;
-        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, saidNamesOf(wanted), at);
+        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, sentNamesOf(wanted), at);
         if (organizationId !== null)
           await addMember(tx, scope, { organizationId, identityId: joined.id, roleIds: [], at });
         const row = await rowOf(tx, directory, joined.id);
@@ -139,7 +139,7 @@ export type ScimUsers = ReturnType<typeof createScimUsers>;
 const nameTaken = () => new ScimRefused('uniqueness', 'There is already a user with this userName');
 const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
 /** For a person who is known already, names that were not sent stay. */
-const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
+const sentNamesOf = ({ firstName, lastName }: WantedUser) => ({
   ...(firstName !== null && { firstName }),
   ...(lastName !== null && { lastName }),
 });

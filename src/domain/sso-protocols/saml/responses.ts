@@ -62,8 +62,8 @@ export async function verifyResponse(
       : message && onlyAssertionOf(message);
   if (!assertion) throw new SsoRefused('signature_invalid', 'Its signature does not cover an assertion');
   const isAnswer = answers(assertion, inResponseTo);
-  saidByProvider(isAnswer && signed.message, () => assertEnvelope(message ?? response, signed, expected));
-  return saidByProvider(isAnswer, () => {
+  signedByProvider(isAnswer && signed.message, () => assertEnvelope(message ?? response, signed, expected));
+  return signedByProvider(isAnswer, () => {
     const said = readAssertion(assertion, expected);
     if (inResponseTo === null) assertIdpInitiatedAllowed(connection);
     return said;
@@ -89,7 +89,7 @@ async function decryptedAssertion(
   const { privateKey } = await keyOf(connection);
   const isSigned = message !== null;
   const isAnswer = (message?.attributes.get('InResponseTo') ?? null) === inResponseTo;
-  const { text, element, signed } = saidByProvider(isSigned && isAnswer, () => {
+  const { text, element, signed } = signedByProvider(isSigned && isAnswer, () => {
     const encrypted = onlyAssertionOf(message ?? response);
     if (!encrypted) throw new SsoRefused('signature_invalid', 'Its signature does not cover an assertion');
     const opened = openAssertion(encrypted, { privateKey, entityId, isSigned, maxLength });
@@ -106,7 +106,7 @@ async function decryptedAssertion(
  * Marks a refusal with whether the provider itself sent what is refused, in response to this request. Otherwise it is
  * the word of the person who posted it, who may have an earlier signed response, or a forged envelope around a new one.
  */
-function saidByProvider<T>(isSigned: boolean, read: () => T): T {
+function signedByProvider<T>(isSigned: boolean, read: () => T): T {
   try {
     return read();
   } catch (refusal) {

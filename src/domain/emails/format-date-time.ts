@@ -1,5 +1,5 @@
 /** Formats a moment for a mail. The reader's time zone is unknown, so the text names UTC. */
-export function inWords(date: Date, locale: string): string {
+export function formatDateTime(date: Date, locale: string): string {
   const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(
     date,
   );
