@@ -16,7 +16,7 @@ import { type HealthOptions, health } from './health.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
 import { registerEach } from './register-each.js';
-import { giveUpInTime } from './server/deadlines.js';
+import { abortLateRequests } from './server/deadlines.js';
 import { createDraining } from './server/draining.js';
 import { ignoreTypesOfNothing } from './server/empty-bodies.js';
 import { refuseEncodedBodies } from './server/encoded-bodies.js';
@@ -114,7 +114,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   onRequestEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
   carryContext(app);
   refuseWithoutHost(app);
-  giveUpInTime(app, answerWithinMs);
+  abortLateRequests(app, answerWithinMs);
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
   answerUnknownRoutes(app);

@@ -25,7 +25,7 @@ export interface RequestContext {
    */
   outcome?: { isUnknown: boolean };
   /** Aborted when nobody waits for the answer any more: the request timed out, or its caller disconnected. */
-  givenUp?: Pick<LazyAbort, 'aborted' | 'signal'>;
+  abortController?: Pick<LazyAbort, 'aborted' | 'signal'>;
   /** Rechecks the caller's credential if the last check is old; absent if none was needed. Throws the refusal. */
   stillMay?: () => Promise<void>;
   /** The signal that stops the running work (`stoppable`). */

@@ -1,6 +1,6 @@
 import { removeInParts } from '../../src/domain/hierarchy/removal-in-parts.js';
 import { currentContext, runInContext } from '../../src/platform/context.js';
-import { GivenUp } from '../../src/platform/database/giving-up.js';
+import { RequestAborted } from '../../src/platform/database/aborting.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Calls, callsWith, countersOf, newIdentity, newNode, type TestNode } from '../support/nodes.js';
@@ -78,11 +78,11 @@ test('a node that is changed during its deletion is not deleted any further', as
 test('a request that was given up leaves the rest, and the next one continues with it', async () => {
   const top = await grown();
   const asked = { id: top.id, version: await versionOf(top.id) };
-  const givenUp = new LazyAbort();
-  const first = runInContext({ ...currentContext(), givenUp }, () =>
-    remove(asked, { afterEach: () => givenUp.abort() }),
+  const abortController = new LazyAbort();
+  const first = runInContext({ ...currentContext(), abortController }, () =>
+    remove(asked, { afterEach: () => abortController.abort() }),
   );
-  await expect(first).rejects.toThrow(GivenUp);
+  await expect(first).rejects.toThrow(RequestAborted);
   expect(await left(top.id)).toHaveLength(8);
   expect(await remove(asked)).toBe(3);
   expect(await left(top.id)).toEqual([]);

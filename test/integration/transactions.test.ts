@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
 import { currentContext, runInContext } from '../../src/platform/context.js';
-import { GivenUp, stoppable, unstoppable } from '../../src/platform/database/giving-up.js';
+import { RequestAborted, stoppable, unstoppable } from '../../src/platform/database/aborting.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
@@ -100,10 +100,10 @@ describe('a read that is given up', () => {
       )
     ).length;
   const reading = <T>(work: () => Promise<T>) => {
-    const givenUp = new LazyAbort();
+    const abortController = new LazyAbort();
     return {
-      abort: () => givenUp.abort(),
-      answer: runInContext({ ...currentContext(), givenUp }, () => stoppable(work)),
+      abort: () => abortController.abort(),
+      answer: runInContext({ ...currentContext(), abortController }, () => stoppable(work)),
     };
   };
 
@@ -112,7 +112,7 @@ describe('a read that is given up', () => {
       const { abort, answer } = reading(ways[way] as () => Promise<unknown>);
       await until('it sleeps', async () => (await asleep()) === 1);
       abort();
-      await expect(answer).rejects.toThrow(GivenUp);
+      await expect(answer).rejects.toThrow(RequestAborted);
       const next = Array.from({ length: 4 }, (_, i) =>
         i % 2 === 0
           ? database.db.transaction('system', (tx) => tx.query('select pg_sleep(0.01), 1 as one'))
@@ -132,10 +132,10 @@ describe('a read that is given up', () => {
         await tx.query(sleeping);
       }),
     );
-    await expect(answer).rejects.toThrow(GivenUp);
+    await expect(answer).rejects.toThrow(RequestAborted);
     const late = reading(() => database.db.transaction('system', async () => abort()));
     late.abort();
-    await expect(late.answer).rejects.toThrow(GivenUp);
+    await expect(late.answer).rejects.toThrow(RequestAborted);
   });
 
   test('goes on if others wait for it as well', async () => {

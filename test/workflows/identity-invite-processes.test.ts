@@ -42,7 +42,7 @@ async function newPlace(ttlMs: number) {
   const scope = { accountId: account.id, applicationId: application.id, environmentId: environments.development.id };
   const caller = { type: 'platform_admin' as const, userId, sessionId: '', capabilities: [], roles: [] };
   // No invite here offers a role.
-  const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
+  const assignments = { assertMayGrant: () => Promise.reject(new Error('no role is offered')) };
   const mailing = createMailingInvite({ db, rateLimits: false });
   const invites = createIdentityInvites({ db, sealing: world.services.sealing, assignments, now, ttlMs, mailing });
   const person = { firstName: 'Ivo', lastName: 'Kernseif', roleId: null, nodeId: null, locale: 'de' as const };

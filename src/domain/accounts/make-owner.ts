@@ -39,7 +39,7 @@ export const createOwnerByOperator =
         if (account.closedAt) return 'no_account'; // meanwhile
         const user = await lockUserByAddress(tx, email);
         if (!user?.emailVerifiedAt) return 'no_user';
-        if (!(await giveOwnerRole(tx, scope, user.id, now()))) return 'is_owner';
+        if (!(await assignOwnerRole(tx, scope, user.id, now()))) return 'is_owner';
         const eventId = await recordEvent(tx, 'account.owner_appointed', {
           ...scope,
           resourceId: account.id,
@@ -54,7 +54,7 @@ export const createOwnerByOperator =
     );
 
 /** Gives the Owner role without limits to a member, or to somebody who becomes one. @returns false if they hold it */
-async function giveOwnerRole(tx: EntityManager, scope: AccountScope, userId: string, now: Date): Promise<boolean> {
+async function assignOwnerRole(tx: EntityManager, scope: AccountScope, userId: string, now: Date): Promise<boolean> {
   const { accountId } = scope;
   const { id: roleId } = await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'owner' });
   const member = await tx.findOneBy(Membership, { accountId, userId });

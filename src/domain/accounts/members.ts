@@ -6,7 +6,7 @@ import { User } from '../../../entities/user.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { sameLimits } from '../capabilities/role-limits.js';
-import { assertMayGive, authorityOf, lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
+import { assertMayGrant, authorityOf, lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../lists/paging.js';
@@ -104,7 +104,7 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
 
         const giver = await authorityOf(tx, scope, userId);
         if (member.roles.some(isOwnerRole) && !giver.isOwner) throw new DomainError('member.owner_required');
-        for (const { role, limits } of given) await assertMayGive(tx, scope, giver, { role, limits });
+        for (const { role, limits } of given) await assertMayGrant(tx, scope, giver, { role, limits });
         if (member.roles.some(makesOwner) && !roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
 
         // Roles that stay are not written again: somebody may be deleting what their limits name.

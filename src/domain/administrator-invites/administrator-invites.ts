@@ -10,7 +10,7 @@ import { violates } from '../../platform/database/postgres-errors.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { findRoles, roleName } from '../accounts/members-roles.js';
 import { checkedLimits, type WantedLimits } from '../capabilities/role-limits.js';
-import { assertMayGive, authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
+import { assertMayGrant, authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
@@ -148,7 +148,7 @@ export function createAdministratorInvites({
     return change(wantedIn, async (tx, scope) => {
       const [role] = (await findRoles(tx, scope, [roleId], () => 'role_id')) as [AdministratorRole];
       const limits = await checkedLimits(tx, scope, wanted, 'limits');
-      await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits });
+      await assertMayGrant(tx, scope, await authorityOf(tx, scope, userId), { role, limits });
       await assertNoMember(tx, scope, person.email);
       await expireAdministratorInvites(tx, { ...scope, email: person.email }, now());
       const id = uuidv7();
@@ -184,7 +184,7 @@ export function createAdministratorInvites({
       if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
       const role = invite.roleId && (await tx.findOneBy(AdministratorRole, { ...scope, id: invite.roleId }));
       if (!role) throw new DomainError('administrator_invite.role_deleted');
-      await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
+      await assertMayGrant(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
       await assertNoMember(tx, scope, invite.email);
       // Another invite to the address may have expired without a record yet.
       await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now());

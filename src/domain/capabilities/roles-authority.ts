@@ -60,7 +60,7 @@ export async function authorityOf(tx: EntityManager, { accountId }: AccountScope
  * Checks that nobody grants more than they hold wherever the role will apply, and that only Owners make Owners.
  * @throws DomainError member.owner_required, administrator_role.cannot_grant
  */
-export async function assertMayGive(
+export async function assertMayGrant(
   tx: EntityManager,
   scope: AccountScope,
   giver: Authority,

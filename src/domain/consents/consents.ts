@@ -31,7 +31,7 @@ where account_id = $3 and environment_id = $4`,
 };
 
 /** Inserts only while the membership exists, and locks it, so that no consent outlives it. */
-const giveText = `
+const grantText = `
 insert into consents as kept (identity_id, oauth_client_id, account_id, environment_id, scope, created_at, updated_at)
 select identity_id, $2, account_id, environment_id, $5::text[], $6::timestamptz, $6
 from environment_memberships where identity_id = $1 and account_id = $3 and environment_id = $4 for key share
@@ -53,7 +53,7 @@ export function createConsents({ db, now }: { db: Db; now: Clock }): Consents {
       const place = environmentScopeOf(client);
       await db.transaction(place, async (tx) => {
         const values = [identityId, id, accountId, environmentId, scope, now()];
-        const given = await tx.query<unknown[]>(giveText, values);
+        const given = await tx.query<unknown[]>(grantText, values);
         if (given.length === 0) throw new DomainError('auth.invalid_credentials');
         await recordEvent(tx, 'identity.consent_given', {
           ...place,

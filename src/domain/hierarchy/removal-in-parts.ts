@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import { assertAwaited } from '../../platform/database/giving-up.js';
+import { assertAwaited } from '../../platform/database/aborting.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Left, removeSomeOf } from './removal.js';

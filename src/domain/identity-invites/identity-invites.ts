@@ -12,7 +12,7 @@ import type { MailingInvite } from '../invites/mails-to-address.js';
 import type { Page } from '../lists/paging.js';
 import { type IssuingDeps, issueAgain, issueInvite, withdraw } from './issue.js';
 import { type IdentityInvitesPage, listInvites } from './list.js';
-import { assertStillMayGive, notPending } from './offering.js';
+import { assertStillMayGrant, notPending } from './offering.js';
 import {
   findInvite,
   type IdentityInvitesSummary,
@@ -60,7 +60,7 @@ export interface IdentityInvites {
 
 export interface IdentityInvitesDeps extends IssuingDeps {
   db: Db;
-  assignments: Pick<Assignments, 'assertMayGive'>;
+  assignments: Pick<Assignments, 'assertMayGrant'>;
   mailing: MailingInvite;
   now: Clock;
 }
@@ -122,7 +122,7 @@ export function createIdentityInvites({
       if (roleId !== null && person.intent === 'directory')
         throw invalidField('role_id', 'without_environment', 'requires the intent `activate`');
       const roleIds = roleId === null ? [] : [roleId];
-      const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+      const place = roleId === null ? null : await assignments.assertMayGrant(tx, scope, caller, { roleIds, nodeId });
       await assertNew(tx, scope, person);
       const offer = { ...person, roleIds, nodeId: place, organizationId: null };
       const spoken = locale ?? (await defaultLocaleOf(tx, scope));
@@ -134,7 +134,7 @@ export function createIdentityInvites({
     return change(scope, async (tx) => {
       const invite = await find(tx, scope, id, { lock: true });
       if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
-      await assertStillMayGive(assignments, tx, { scope, caller, invite });
+      await assertStillMayGrant(assignments, tx, { scope, caller, invite });
       await assertNew(tx, scope, invite as IdentityInvite & { intent: NewIdentityInvite['intent'] });
       return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
     });

@@ -10,7 +10,7 @@ import { placeAssignments } from '../access/assignments/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
-import { giveRoles, rolesInForce } from '../organizations/member-roles.js';
+import { assignRoles, rolesInForce } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
@@ -43,7 +43,7 @@ export async function joinEnvironment(tx: EntityManager, joining: Joining): Prom
       const isKnown = invited.identity !== null;
       await addMembership(tx, scope, identityId, { now, joined: isKnown, by: 'invite' });
     }
-    const given = await giveOfferedRoles(tx, identityId, joining);
+    const given = await assignOfferedRoles(tx, identityId, joining);
     const lapsed = invite.roleIds.filter((roleId) => !given.includes(roleId));
     if (lapsed.length > 0)
       await recordInvite(tx, 'role_not_given', invite, { metadata: { role_ids: lapsed, node_id: invite.nodeId } });
@@ -93,7 +93,7 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
  * window.
  * @returns the roles in force now, given or held before; not those that are held for a later time only
  */
-async function giveOfferedRoles(
+async function assignOfferedRoles(
   tx: EntityManager,
   identityId: string,
   { invite, scope, now: at }: Joining,
@@ -104,7 +104,7 @@ async function giveOfferedRoles(
     const there = roleIds.filter((roleId) => roles.some(({ id }) => id === roleId));
     const isNew = await addMember(tx, scope, { organizationId, identityId, roleIds: there, at });
     const offered = { nodeId: organizationId, identityId, roleIds: there, at };
-    if (!isNew) await giveRoles(tx, scope, offered);
+    if (!isNew) await assignRoles(tx, scope, offered);
     return rolesInForce(tx, scope, offered);
   }
   const wanted = roleIds.map((roleId) => ({ identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null }));
@@ -112,6 +112,6 @@ async function giveOfferedRoles(
   const [first] = placed; // all at one node
   if (!first) return [];
   const offered = { nodeId: first.nodeId, identityId, roleIds: placed.map(({ roleId }) => roleId), at };
-  await giveRoles(tx, scope, offered);
+  await assignRoles(tx, scope, offered);
   return rolesInForce(tx, scope, offered);
 }

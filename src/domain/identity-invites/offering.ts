@@ -19,21 +19,21 @@ interface Offered {
  * @throws DomainError role.not_found, nodes.node_not_found, permission.required, role.cannot_grant
  */
 export async function assertMayOffer(
-  assignments: Pick<Assignments, 'assertMayGive'>,
+  assignments: Pick<Assignments, 'assertMayGrant'>,
   tx: EntityManager,
   { scope, caller, invite: { email, roleIds, nodeId } }: Offered,
 ): Promise<void> {
   if (roleIds.length === 0) return;
   const identityId = await identityIdByAddress(tx, scope, email);
-  await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId, field: 'role_ids' });
+  await assignments.assertMayGrant(tx, scope, caller, { roleIds, nodeId, identityId, field: 'role_ids' });
 }
 
 /**
  * Checks that the caller, who renews an offer, may make it.
  * @throws DomainError identity_invite.role_deleted, permission.required, role.cannot_grant
  */
-export async function assertStillMayGive(
-  assignments: Pick<Assignments, 'assertMayGive'>,
+export async function assertStillMayGrant(
+  assignments: Pick<Assignments, 'assertMayGrant'>,
   tx: EntityManager,
   offered: Offered,
 ): Promise<void> {

@@ -14,7 +14,7 @@ import { lockOrganization } from '../organizations/members.js';
 import type { IdentityInvitesDeps } from './identity-invites.js';
 import { issueAgain, issueInvite, withdraw } from './issue.js';
 import { type IdentityInvitesPage, listInvitations } from './list.js';
-import { assertMayOffer, assertStillMayGive, notPending } from './offering.js';
+import { assertMayOffer, assertStillMayGrant, notPending } from './offering.js';
 import { findInvite, type ListedInvite, type ShownIdentityInvite, withComputedStatus } from './rows.js';
 
 export interface NewInvitation {
@@ -139,7 +139,7 @@ export function createOrganizationInvitations({
     return change(scope, which.organizationId, async (tx) => {
       const invite = await find(tx, scope, which, { lock: true });
       if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
-      await assertStillMayGive(assignments, tx, { scope, caller, invite });
+      await assertStillMayGrant(assignments, tx, { scope, caller, invite });
       await assertNoMember(tx, scope, which.organizationId, invite.email);
       return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
     });

@@ -1,5 +1,5 @@
 import { seconds } from '../../platform/clock.js';
-import { stoppable } from '../../platform/database/giving-up.js';
+import { stoppable } from '../../platform/database/aborting.js';
 import { broadReadsRefused } from '../../platform/metrics/metrics.js';
 import { createFairQueue, type FairQueue, type Run } from './fair-queue.js';
 

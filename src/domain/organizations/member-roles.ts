@@ -10,7 +10,7 @@ import { DomainError } from '../errors.js';
  * @returns the roles that were given
  * @throws DomainError role.not_found
  */
-export async function giveRoles(
+export async function assignRoles(
   tx: EntityManager,
   scope: EnvironmentScope,
   { nodeId, identityId, roleIds, at }: HeldAt & { roleIds: readonly string[] },

@@ -10,7 +10,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { organizationType } from '../hierarchy/rules.js';
 import { groupRolesOf } from '../scim-roles/newcomers.js';
-import { giveRoles } from './member-roles.js';
+import { assignRoles } from './member-roles.js';
 
 export interface NewMember {
   organizationId: string;
@@ -30,7 +30,7 @@ export interface NewMember {
  */
 export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
   const { organizationId, identityId, roleIds, at } = member;
-  const giveGroupRoles = await groupRolesOf(tx, scope, member);
+  const assignGroupRoles = await groupRolesOf(tx, scope, member);
   const there = await keepMembers(tx, scope, [{ identityId }]);
   if (!there.has(identityId)) throw new DomainError('identity.not_found');
   const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
@@ -41,8 +41,8 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   if (raw.length === 0) return false;
   await forgetLinks(tx, scope, member);
   await addToMemberCount(tx, scope, [organizationId], 1);
-  const given = await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
-  await giveGroupRoles();
+  const given = await assignRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
+  await assignGroupRoles();
   const metadata = { identity_id: identityId, role_ids: given };
   await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, resourceLabel, metadata });
   return true;

@@ -12,7 +12,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { Page, PageRequest } from '../lists/paging.js';
 import { findOneMember, type ListedMember, listMembers, type MembersPage } from './member-lists.js';
-import { giveRoles, heldInside } from './member-roles.js';
+import { assignRoles, heldInside } from './member-roles.js';
 import { addMember, addToMemberCount, lockIdentityAgainstDeletion, lockOrganization } from './members.js';
 import { type OfPersonSort, type OrganizationOfPerson, organizationsOfPerson } from './of-person.js';
 
@@ -72,7 +72,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
           throw new DomainError('organization.not_found');
         if (roleIds.length > 0)
           await assignments
-            .assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId, field })
+            .assertMayGrant(tx, scope, caller, { roleIds, nodeId, identityId, field })
             .catch(wentMeanwhile);
         const isNew = await addMember(tx, scope, { ...member, at: now() });
         if (!isNew) throw new DomainError('organization.already_member');
@@ -127,14 +127,14 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     if (missing.length === 0 && superfluous.length === 0) return;
     await assignments.assertMayAssign(scope, caller, nodeId);
     if (missing.length > 0)
-      await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId, identityId, field });
+      await assignments.assertMayGrant(tx, scope, caller, { roleIds: missing, nodeId, identityId, field });
     await removeAssignments(
       tx,
       scope,
       superfluous.map(({ assignmentId }) => assignmentId),
       at,
     );
-    await giveRoles(tx, scope, { nodeId, identityId, roleIds: missing, at });
+    await assignRoles(tx, scope, { nodeId, identityId, roleIds: missing, at });
     const removed = [...new Set(superfluous.map(({ roleId }) => roleId))];
     const metadata = { identity_id: identityId, added: missing, removed };
     const about = { ...scope, resourceId: nodeId, resourceLabel: organization.name, metadata };

@@ -3,7 +3,7 @@ import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { after, days } from '../../platform/clock.js';
 import { administratorInviteInput } from '../administrator-invites/process.js';
-import { assertMayGive, authorityOf } from '../capabilities/roles-authority.js';
+import { assertMayGrant, authorityOf } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
 import { startLater } from '../outbox.js';
 import type { ProcessRow } from './kind.js';
@@ -30,7 +30,7 @@ export async function extendInvite(
   const invite = await tx.findOneByOrFail(AdministratorInvite, { ...scope, id });
   const role = invite.roleId && (await tx.findOneBy(AdministratorRole, { ...scope, id: invite.roleId }));
   if (!role) throw new DomainError('administrator_invite.role_deleted');
-  await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
+  await assertMayGrant(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
 
   const field = 'until' in extension ? 'until' : 'expires_in';
   const expiresAt = 'until' in extension ? extension.until : after(now, extension.expiresInMs);

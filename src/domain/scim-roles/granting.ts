@@ -15,7 +15,7 @@ interface Held {
 
 const atOnce = 500;
 /** Rows per statement: people times the mappings of their groups have no upper bound. */
-const maxGiven = 2000;
+const maxAssigned = 2000;
 const maxLooks = 3;
 const keyOf = ({ identityId, roleId, nodeId }: Held) => `${identityId} ${roleId} ${nodeId}`;
 
@@ -67,7 +67,7 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     superfluous,
   ]);
   const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
-  for (const some of partsOf(missing, maxGiven)) await give(tx, directory, some, at);
+  for (const some of partsOf(missing, maxAssigned)) await give(tx, directory, some, at);
 }
 
 /**

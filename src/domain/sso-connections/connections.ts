@@ -45,7 +45,7 @@ export interface SsoConnectionsDeps extends CachesCredentials {
   sealing: Pick<Sealing, 'seal' | 'open'>;
   guard: Pick<Guard, 'enter'>;
   outbound: Pick<Outbound, 'ask'>;
-  assignments: Pick<Assignments, 'assertMayGive'>;
+  assignments: Pick<Assignments, 'assertMayGrant'>;
   baseUrl: string;
   now: Clock;
 }

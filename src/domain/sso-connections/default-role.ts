@@ -16,7 +16,7 @@ const field = 'default_role_id';
  */
 export async function assertDefaultRole(
   tx: EntityManager,
-  { assignments, caller }: { assignments: Pick<Assignments, 'assertMayGive'>; caller: Caller },
+  { assignments, caller }: { assignments: Pick<Assignments, 'assertMayGrant'>; caller: Caller },
   scope: EnvironmentScope,
   { organizationId }: Pick<SsoConnection, 'organizationId'>,
   roleId: string,
@@ -28,5 +28,5 @@ export async function assertDefaultRole(
       'not_assignable',
       'is not a role that can be assigned: see GET /organizations/{id}/roles',
     );
-  await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId: organizationId, field });
+  await assignments.assertMayGrant(tx, scope, caller, { roleIds: [roleId], nodeId: organizationId, field });
 }

@@ -33,7 +33,7 @@ export interface MadeAttempt {
 export type DeliveryProgress = Pick<WebhookDelivery, 'status' | 'nextAttemptAt' | 'attemptCount'>;
 
 /** A subscription is switched off after failing for this long (contract §7). */
-const givenUpAfterMs = days(5);
+const disabledAfterMs = days(5);
 
 /**
  * Stores the result of an attempt, and updates the delivery and its subscription accordingly. Locks the subscription
@@ -84,7 +84,7 @@ async function fail(tx: EntityManager, attempt: MadeAttempt, attempts: number): 
 async function countAgainst(tx: EntityManager, { webhookId, url, result, now }: MadeAttempt): Promise<void> {
   await tx.update(Webhook, { id: webhookId, url, failingSince: IsNull() }, { failingSince: now });
   if (result.statusCode === 410) return void (await disableWebhook(tx, webhookId, 'gone', now, { url }));
-  const failingSince = LessThanOrEqual(after(now, -givenUpAfterMs));
+  const failingSince = LessThanOrEqual(after(now, -disabledAfterMs));
   const disabled = await disableWebhook(tx, webhookId, 'failing', now, { url, failingSince });
   if (disabled) await mailAdministrators(tx, disabled, now);
 }

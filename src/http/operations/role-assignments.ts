@@ -62,12 +62,12 @@ const mayAssign = somewhere('rbac.assign_roles');
 type Named = { services: Services; scope: EnvironmentScope; caller: Caller; params: { id: string } };
 /** Throws the 404 if the identity in the path does not exist, or not for this caller. */
 const knownTo =
-  (asked: 'view' | 'give') =>
+  (purpose: 'view' | 'assign') =>
   async ({ services, scope, caller, params }: Named) => {
     await services.identities.get(scope, params.id);
-    await services.assignments.assertKnown(scope, caller, params.id, asked);
+    await services.assignments.assertKnown(scope, caller, params.id, purpose);
   };
-const [viewable, givable] = [knownTo('view'), knownTo('give')];
+const [viewable, assignable] = [knownTo('view'), knownTo('assign')];
 
 export const listIdentityRoleAssignments = operation({
   ...common,
@@ -115,7 +115,7 @@ export const assignRole = operation({
       'role_assignments.window_empty',
     ),
   },
-  exists: givable,
+  exists: assignable,
   async handle({ services, scope, caller, params, body }) {
     const { assignment, isNew } = await services.assignments.assign(scope, caller, {
       identityId: params.id,
@@ -138,11 +138,11 @@ export const unassignRole = operation({
   permission: mayAssign,
   retriedWithoutAccess: true,
   params: Type.Object({ id: Id, assignment_id: Id }),
-  exists: givable,
+  exists: assignable,
   events: ['role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'role_assignments.not_found') },
   async handle(context) {
-    await givable(context);
+    await assignable(context);
     const { services, scope, caller, params } = context;
     const [code] = await services.assignments.removeAll(scope, caller, [params.assignment_id], params.id);
     if (code) throw new DomainError(code);

@@ -1,36 +1,36 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import { GivenUp } from '../../platform/database/giving-up.js';
+import { RequestAborted } from '../../platform/database/aborting.js';
 import { LazyAbort } from '../../platform/lazy-abort.js';
 
 /**
- * Gives a request up when its time is over, or its caller is gone: the context's `givenUp` signals this to everything
+ * Aborts a request when its time is over, or its caller is gone: the context's `abortController` signals this to all
  * that works for it. A late request is answered with 503, and its later result is dropped. Fastify's own
  * `handlerTimeout` and `request.signal` do not work here: they take a body that was read for a caller who is gone
  * (fastify/fastify#6725).
  * @param answerWithinMs the time of a request, without what it asked to wait for (`waitsMs`)
  */
-export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void {
+export function abortLateRequests(app: FastifyInstance, answerWithinMs: number): void {
   app.addHook('onRequest', (request, reply, done) => {
-    const givenUp = new LazyAbort();
-    request.context.givenUp = givenUp;
+    const abortController = new LazyAbort();
+    request.context.abortController = abortController;
     const within = answerWithinMs + (request.routeOptions.config?.waitsMs ?? 0);
-    const timer = Number.isFinite(within) ? setTimeout(refuseLate, within, request, reply, givenUp) : undefined;
+    const timer = Number.isFinite(within) ? setTimeout(refuseLate, within, request, reply, abortController) : undefined;
     reply.raw.once('close', () => {
       clearTimeout(timer);
-      if (!reply.raw.writableEnded) givenUp.abort();
+      if (!reply.raw.writableEnded) abortController.abort();
     });
     done();
   });
   app.addHook('onRoute', (route) => {
-    route.handler = leavingGivenUp(route.handler);
+    route.handler = leavingAborted(route.handler);
   });
 }
 
-function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: LazyAbort): void {
+function refuseLate({ context }: FastifyRequest, reply: FastifyReply, abortController: LazyAbort): void {
   if (reply.sent) return;
   if (context.outcome) context.outcome.isUnknown = true; // the work goes on
-  givenUp.abort();
+  abortController.abort();
   const cause = new Error('The request had its time');
   if (reply.raw.headersSent) return void reply.raw.destroy(cause);
   const { send } = reply;
@@ -40,11 +40,11 @@ function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: L
 }
 
 /** An answer that can no longer be sent is not an error to report. */
-const leavingGivenUp = (handler: RouteHandlerMethod): RouteHandlerMethod =>
+const leavingAborted = (handler: RouteHandlerMethod): RouteHandlerMethod =>
   function (request, reply) {
     const answer: unknown = handler.call(this, request, reply);
     if (!(answer instanceof Promise)) return answer;
     return answer.catch((error) => {
-      if (!(error instanceof GivenUp)) throw error;
+      if (!(error instanceof RequestAborted)) throw error;
     });
   };

@@ -1,6 +1,6 @@
 import { inNoShare } from '../context.js';
 import { isOutage } from '../outages.js';
-import { unstoppable } from './giving-up.js';
+import { unstoppable } from './aborting.js';
 
 /** Asks several questions of one group at once; returns the answers in their order. */
 export type Ask<Question, Answer> = (group: string, questions: readonly Question[]) => Promise<Answer[]>;

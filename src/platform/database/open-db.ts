@@ -5,9 +5,9 @@ import { entities } from '../../../entities/index.js';
 import { seconds } from '../clock.js';
 import { noticingLoss } from '../outages.js';
 import { tracedDb } from '../tracing/traced-db.js';
+import { untilRequestAborted } from './aborting.js';
 import { type Db, probeWithinMs } from './db.js';
 import { freeNotifications } from './full-queue.js';
-import { untilGivenUp } from './giving-up.js';
 import { SnakeCaseNaming } from './naming.js';
 import { createPreparedTexts } from './prepared-texts.js';
 import { valueTypes } from './read-time.js';
@@ -72,7 +72,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     async transaction(scope, work) {
       const runner = new ScopedRunner(source, texts, pool);
       try {
-        const result = await untilGivenUp(
+        const result = await untilRequestAborted(
           () => runner.stop(),
           async () => {
             await runner.begin(scope);

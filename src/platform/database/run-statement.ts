@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { noticingLoss } from '../outages.js';
 import { endAbandoned } from './abandoned.js';
+import { RequestAborted, stopStatement, untilRequestAborted } from './aborting.js';
 import { freeNotifications } from './full-queue.js';
-import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
 import { endsConnection, isOutdatedPlan } from './postgres-errors.js';
 
 /**
@@ -25,9 +25,9 @@ export async function runStatement<Row extends pg.QueryResultRow>(
       stopStatement(pool, client).catch((error) => {
         failure = error; // the cancellation may still arrive, when another statement uses the connection
       });
-    return (await untilGivenUp(stop, () => noticingLoss(() => run(client)))).rows;
+    return (await untilRequestAborted(stop, () => noticingLoss(() => run(client)))).rows;
   } catch (error) {
-    if (!isHarmless(error) && !(error instanceof GivenUp)) failure = error as Error;
+    if (!isHarmless(error) && !(error instanceof RequestAborted)) failure = error as Error;
     void freeNotifications(pool, error);
     throw error;
   } finally {

@@ -10,8 +10,8 @@ import {
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { endAbandoned } from './abandoned.js';
+import { RequestAborted, stopStatement } from './aborting.js';
 import type { Scope } from './db.js';
-import { GivenUp, stopStatement } from './giving-up.js';
 import { hasCondition } from './postgres-errors.js';
 import type { PreparedTexts } from './prepared-texts.js';
 import { isRefusal } from './run-statement.js';
@@ -105,7 +105,7 @@ export class ScopedRunner extends PostgresQueryRunner {
     const connection: pg.PoolClient = await this.connect();
     if (this.isReleased || this.isEnding) throw new QueryRunnerAlreadyReleasedError();
     this.isEnding = text === 'COMMIT' || text === 'ROLLBACK'; // the form in which TypeORM writes them
-    if (this.isStopped && !this.isEnding) throw new GivenUp();
+    if (this.isStopped && !this.isEnding) throw new RequestAborted();
     const given = (values as unknown[] | undefined) ?? [];
     try {
       const name = given.length > 0 ? this.texts.nameOf(text, given) : undefined;

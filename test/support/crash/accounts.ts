@@ -61,7 +61,7 @@ const anAdministrator: Invite = ({ database: { db }, sealing }, { accountId, use
     limits: null,
   });
 const anEndUser: Invite = ({ database: { db }, sealing }, { userId, ...scope }, { email, ttlMs }) => {
-  const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
+  const assignments = { assertMayGrant: () => Promise.reject(new Error('no role is offered')) };
   const caller = { type: 'platform_admin', userId, sessionId: '', capabilities: [], roles: [] } as const;
   return createIdentityInvites({
     db,

@@ -19,7 +19,7 @@ import {
   writeAssignments,
 } from './assigning.js';
 import { keepMembers, retryWhenRemoved } from './concurrent-removal.js';
-import { assigning, createGiving, permissionKeysOf } from './giving.js';
+import { assigning, createGrantRules, permissionKeysOf } from './grant-rules.js';
 import { listAssignments, type NamedAssignment, withNames } from './lists.js';
 import { removeAssignments } from './removing.js';
 
@@ -37,7 +37,7 @@ const viewing = { permissions: ['rbac.view_roles'], capability: 'env_roles.view'
 
 /** Role assignments (contract §5, §10). A caller who grants a role must hold all of its permissions at that node. */
 export function createAssignments({ db, evaluation, rights, now }: AssignmentsDeps) {
-  const giving = createGiving({ db, evaluation, rights });
+  const grantRules = createGrantRules({ db, evaluation, rights });
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
     const held = await rights.holdsAt(scope, caller, assigning, nodeId);
@@ -53,8 +53,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     return retryWhenRemoved(async () => {
       const at = now();
       const identityIds = [...new Set(wanted.map(({ identityId }) => identityId))];
-      const unknown = await giving.strangers(scope, caller, assigning, identityIds);
-      const places = await giving.places(scope, caller, wanted, at);
+      const unknown = await grantRules.strangers(scope, caller, assigning, identityIds);
+      const places = await grantRules.places(scope, caller, wanted, at);
       const placed = places.map((one, i) =>
         unknown.has((wanted[i] as WantedAssignment).identityId) ? new DomainError('identity.not_found') : one,
       );
@@ -102,21 +102,22 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         const [placed] = await placeAssignments(tx, scope, [wanted], at);
         if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
         const keys = (await permissionKeysOf(tx, scope, [roleId])).get(roleId) ?? [];
-        const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
+        const [refused] = await grantRules.refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
         if (refused) throw refused;
         await writeAssignments(tx, scope, [placed], at);
       },
 
     /**
      * For many Identities, in two steps: first whether each assignment is allowed, then the writing.
-     * @returns `places`: the node or refusal of each, in order; `give`: writes the allowed ones, in the caller's transaction
+     * @returns `places`: the node or refusal of each, in order; `give`: writes the allowed ones, in the caller's
+     *   transaction
      * @throws (from `give`) DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
      */
     async forNewcomers(scope: EnvironmentScope, caller: Caller, wanted: readonly RoleAtNode[]) {
       const at = now();
       const open = { effectiveFrom: null, effectiveTo: null };
       return {
-        places: await giving.places(
+        places: await grantRules.places(
           scope,
           caller,
           wanted.map((one) => ({ ...one, ...open })),
@@ -134,7 +135,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
      * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required),
      *   role.cannot_grant
      */
-    async assertMayGive(
+    async assertMayGrant(
       tx: EntityManager,
       scope: EnvironmentScope,
       caller: Caller,
@@ -149,7 +150,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await findNode(tx, scope, nodeId);
       const keys = [...(await permissionKeysOf(tx, scope, roleIds)).values()].flat();
-      const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id, identityId, field }]);
+      const [refused] = await grantRules.refusals(scope, caller, [{ keys, nodeId: node.id, identityId, field }]);
       if (refused) throw refused;
       return node.id;
     },
@@ -158,8 +159,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     assertMayAssign,
 
     /** To an administrator of a part of the tree, only its people exist. @throws DomainError identity.not_found */
-    async assertKnown(scope: EnvironmentScope, caller: Caller, identityId: string, asked: 'view' | 'give') {
-      const unknown = await giving.strangers(scope, caller, asked === 'view' ? viewing : assigning, [identityId]);
+    async assertKnown(scope: EnvironmentScope, caller: Caller, identityId: string, purpose: 'view' | 'assign') {
+      const unknown = await grantRules.strangers(scope, caller, purpose === 'view' ? viewing : assigning, [identityId]);
       if (unknown.has(identityId)) throw new DomainError('identity.not_found');
     },
 
@@ -205,7 +206,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       });
       const refused = rows.filter(({ isReached, isSeen }) => !isReached && isSeen);
       const holders = identityId === undefined ? [...new Set(refused.map((row) => row.identityId))] : [];
-      const unknown = holders.length > 0 ? await giving.strangers(scope, caller, assigning, holders) : new Set();
+      const unknown = holders.length > 0 ? await grantRules.strangers(scope, caller, assigning, holders) : new Set();
       const forbidden = new Set(refused.filter((row) => !unknown.has(row.identityId)).map(({ id }) => id));
       const removed = new Set(rows.filter(({ isReached }) => isReached).map(({ id }) => id));
       return ids.map((id) => {

@@ -126,7 +126,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           counted(tx, scope, id),
         );
         // A role that people hold is not deleted: its assignments have to be removed first, knowingly.
-        if ((await counted(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
+        if ((await counted(tx, scope, id)).memberCount > 0 || (await isAssignedAutomatically(tx, scope, id)))
           throw new DomainError('role.in_use');
         await lockAssignments(tx, { ...within(scope), roleId: id }); // ended ones are deleted with it
         await tx.delete(Role, { ...within(scope), id });
@@ -174,7 +174,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
  * Whether an SSO connection grants the role to new people, or a mapping to the members of a group: without the role
  * they would silently grant nothing.
  */
-async function isGivenByItself(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<boolean> {
+async function isAssignedAutomatically(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<boolean> {
   const of = within(scope);
   return (
     (await tx.existsBy(SsoConnection, { ...of, defaultRoleId: id })) ||

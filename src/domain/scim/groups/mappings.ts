@@ -145,7 +145,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
     caller: Caller,
     { roleId, nodeId }: { roleId: string; nodeId: string | null },
   ): Promise<string> {
-    const placed = await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId });
+    const placed = await assignments.assertMayGrant(tx, scope, caller, { roleIds: [roleId], nodeId });
     if (organizationId === null) return placed;
     const node = await tx.findOneByOrFail(Node, { ...within(scope), id: placed });
     if (!node.path.includes(organizationId))

@@ -10,7 +10,7 @@ import { lackingAtEach, type WantedGrant } from '../roles/granting.js';
 import { type PlacedAssignment, placeAssignments, type WantedByNewcomer } from './assigning.js';
 import { othersPeople, readingPeople, tiesInside } from './strangers.js';
 
-export interface GivingDeps {
+export interface GrantRulesDeps {
   db: Db;
   evaluation: Evaluation;
   rights: Rights;
@@ -23,7 +23,7 @@ export const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_
  * Decides whether a caller may grant roles: only with permissions that they hold at that node (contract §5), and only
  * to people whom they are allowed to see (§6).
  */
-export function createGiving({ db, evaluation, rights }: GivingDeps) {
+export function createGrantRules({ db, evaluation, rights }: GrantRulesDeps) {
   /** For each wanted grant, in order: the refusal, or null if the caller may give it. */
   async function refusals(
     scope: EnvironmentScope,

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { currentContext, runInContext } from '../context.js';
 
 /** Thrown when the read for an answer was stopped, because nobody waits for the answer any more. */
-export class GivenUp extends Error {
+export class RequestAborted extends Error {
   constructor(options?: ErrorOptions) {
     super('The request was given up', options);
   }
@@ -11,26 +11,26 @@ export class GivenUp extends Error {
 /**
  * Runs `work` so that PostgreSQL stops it once the running request is given up. The work must only read: changes in
  * several transactions would be left half done.
- * @throws GivenUp when the request is given up, whatever the work returned or threw
+ * @throws RequestAborted when the request is given up, whatever the work returned or threw
  */
 export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
   const context = currentContext();
-  const { givenUp } = context;
-  if (!givenUp) return work();
-  if (givenUp.aborted) throw new GivenUp();
+  const { abortController } = context;
+  if (!abortController) return work();
+  if (abortController.aborted) throw new RequestAborted();
   try {
-    return await runInContext({ ...context, stoppedBy: givenUp.signal }, work);
+    return await runInContext({ ...context, stoppedBy: abortController.signal }, work);
   } catch (error) {
-    throw givenUp.aborted ? new GivenUp({ cause: error }) : error;
+    throw abortController.aborted ? new RequestAborted({ cause: error }) : error;
   }
 }
 
 /**
  * Call this between two transactions of work that can go on later.
- * @throws GivenUp if nobody waits any more: a caller that retries would have the work done twice at once
+ * @throws RequestAborted if nobody waits any more: a caller that retries would have the work done twice at once
  */
 export function assertAwaited(): void {
-  if (currentContext().givenUp?.aborted) throw new GivenUp();
+  if (currentContext().abortController?.aborted) throw new RequestAborted();
 }
 
 /** Runs work that several requests wait for, so that none of them can stop it for the others. */
@@ -42,16 +42,16 @@ export function unstoppable<T>(work: () => T): T {
 /**
  * Runs the work of one connection. When the request is given up, `stop` tells PostgreSQL to stop; the next use of the
  * connection comes after that.
- * @throws GivenUp instead of an answer that nobody waits for
+ * @throws RequestAborted instead of an answer that nobody waits for
  */
-export function untilGivenUp<T>(stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+export function untilRequestAborted<T>(stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   const { stoppedBy } = currentContext();
   return stoppedBy ? untilAborted(stoppedBy, stop, work) : work();
 }
 
 async function untilAborted<T>(stoppedBy: AbortSignal, stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   const goOn = () => {
-    if (stoppedBy.aborted) throw new GivenUp();
+    if (stoppedBy.aborted) throw new RequestAborted();
   };
   goOn();
   let stopping: Promise<void> | undefined;
