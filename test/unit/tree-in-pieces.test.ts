@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers';
-import type { NodeInSight } from '../../src/domain/hierarchy/tree.js';
-import { presentSeen } from '../../src/http/operations/node-views.js';
+import type { VisibleNode } from '../../src/domain/hierarchy/tree.js';
+import { presentVisibleNode } from '../../src/http/operations/node-views.js';
 import { treeInPieces } from '../../src/http/operations/tree-in-pieces.js';
 
-const nodeOf = (id: string, parentNodeId: string | null, more: Partial<NodeInSight> = {}): NodeInSight => ({
+const nodeOf = (id: string, parentNodeId: string | null, more: Partial<VisibleNode> = {}): VisibleNode => ({
   id,
   parentNodeId,
   applicationId: 'app',
@@ -14,19 +14,19 @@ const nodeOf = (id: string, parentNodeId: string | null, more: Partial<NodeInSig
   status: 'active',
   metadata: { of: id },
   version: 1,
-  isSeen: true,
+  isVisible: true,
   isManaged: false,
   createdAt: new Date(0),
   updatedAt: new Date(1000),
   ...more,
 });
-const shown = (node: NodeInSight, children: object[] = []) => ({
-  ...JSON.parse(JSON.stringify(presentSeen(node))),
+const shown = (node: VisibleNode, children: object[] = []) => ({
+  ...JSON.parse(JSON.stringify(presentVisibleNode(node))),
   children,
 });
 
 test('nodes are written below their parents, in their order', async () => {
-  const [root, a, b] = [nodeOf('root', null), nodeOf('a', 'root'), nodeOf('b', 'root', { isSeen: false })];
+  const [root, a, b] = [nodeOf('root', null), nodeOf('a', 'root'), nodeOf('b', 'root', { isVisible: false })];
   const [below, last, stray] = [nodeOf('below', 'b'), nodeOf('last', 'root'), nodeOf('stray', 'elsewhere')];
   expect(JSON.parse(await text(treeInPieces([a, below, b, root, last, stray])))).toEqual({
     data: shown(root, [shown(a), shown(b, [shown(below)]), shown(last)]),

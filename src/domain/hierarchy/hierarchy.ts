@@ -9,18 +9,18 @@ import type { Page } from '../lists/paging.js';
 import { changeNode, type NodeChanges } from './changes.js';
 import { createNode, type NewNode, rootOf } from './nodes.js';
 import { type NodeRemoval, removeInParts } from './removal-in-parts.js';
-import type { Sight } from './sight.js';
 import {
   ancestors,
   children,
   getNode,
   listNodes,
-  type NodeInSight,
   type NodePage,
   type PlaceFilters,
   readTree,
   subtree,
+  type VisibleNode,
 } from './tree.js';
+import type { Visibility } from './visibility.js';
 
 /**
  * The tree of an Environment: each of these in a transaction of its own, except for the list of all nodes. The
@@ -32,19 +32,30 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
   };
 
   return {
-    list: (scope: EnvironmentScope, sight: Sight, page: NodePage & PlaceFilters): Promise<Page<NodeInSight>> =>
-      listNodes(db, scope, sight, page),
-    tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<NodeInSight[]> =>
-      db.transaction(scope, (tx) => readTree(tx, scope, sight, depth)),
+    list: (
+      scope: EnvironmentScope,
+      visibility: Visibility,
+      page: NodePage & PlaceFilters,
+    ): Promise<Page<VisibleNode>> => listNodes(db, scope, visibility, page),
+    tree: (scope: EnvironmentScope, visibility: Visibility, depth: number | null): Promise<VisibleNode[]> =>
+      db.transaction(scope, (tx) => readTree(tx, scope, visibility, depth)),
     root: (scope: EnvironmentScope): Promise<Node> => db.transaction(scope, (tx) => rootOf(tx, scope)),
-    get: (scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight> =>
-      db.transaction(scope, (tx) => getNode(tx, scope, sight, id)),
-    subtree: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>
-      db.transaction(scope, (tx) => subtree(tx, scope, sight, id, page)),
-    children: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>
-      db.transaction(scope, (tx) => children(tx, scope, sight, id, page)),
-    ancestors: (scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight[]> =>
-      db.transaction(scope, (tx) => ancestors(tx, scope, sight, id)),
+    get: (scope: EnvironmentScope, visibility: Visibility, id: string): Promise<VisibleNode> =>
+      db.transaction(scope, (tx) => getNode(tx, scope, visibility, id)),
+    subtree: (
+      scope: EnvironmentScope,
+      visibility: Visibility,
+      id: string,
+      page: NodePage,
+    ): Promise<Page<VisibleNode>> => db.transaction(scope, (tx) => subtree(tx, scope, visibility, id, page)),
+    children: (
+      scope: EnvironmentScope,
+      visibility: Visibility,
+      id: string,
+      page: NodePage,
+    ): Promise<Page<VisibleNode>> => db.transaction(scope, (tx) => children(tx, scope, visibility, id, page)),
+    ancestors: (scope: EnvironmentScope, visibility: Visibility, id: string): Promise<VisibleNode[]> =>
+      db.transaction(scope, (tx) => ancestors(tx, scope, visibility, id)),
 
     create: (scope: EnvironmentScope, input: NewNode): Promise<Node> =>
       db.transaction(scope, (tx) => createNode(tx, scope, input, now())),

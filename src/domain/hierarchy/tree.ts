@@ -17,7 +17,16 @@ import {
 import type { Bind } from '../lists/sql-parameters.js';
 import { findNode } from './nodes.js';
 import { havingText } from './search.js';
-import { type Access, accessColumns, accessTo, isIn, onlySeen, pathsTo, type Sight, seesAll } from './sight.js';
+import {
+  type Access,
+  accessColumns,
+  accessTo,
+  isIn,
+  isUnrestricted,
+  onlyVisible,
+  pathsTo,
+  type Visibility,
+} from './visibility.js';
 
 export type NodeSort = 'created_at' | 'name' | 'slug';
 export type NodePage = PageRequest<NodeSort> & { nodeType?: string | undefined; status?: NodeStatus | undefined };
@@ -49,14 +58,14 @@ export const shownOfNode = [
   'updatedAt',
 ] as const satisfies readonly (keyof Node)[];
 export type ShownNode = Pick<Node, (typeof shownOfNode)[number]>;
-export type NodeInSight = ShownNode & Access;
+export type VisibleNode = ShownNode & Access;
 
 /**
  * More nodes than this are of no use to a reader; nor is a response of 50 MB, which stays in memory until it is sent.
  */
 const maxInTree = 20_000;
 const maxLengthInTree = 16_000_000;
-const lengthOf = ({ description, metadata }: NodeInSight) =>
+const lengthOf = ({ description, metadata }: VisibleNode) =>
   (description?.length ?? 0) + JSON.stringify(metadata).length;
 
 /** The sort columns of lists of nodes. */
@@ -81,12 +90,12 @@ export const wholeIn = (sortBy: NodeSort) => ({
 });
 
 /** @param conditions on a row `node`, besides its tenant */
-const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => ({
+const nodesIn = (visibility: Visibility, conditions: (put: Bind) => string[]): RowList => ({
   from: 'nodes node',
   where: (put) => ['node.account_id = $1 and node.environment_id = $2', ...conditions(put)].join(' and '),
   key: 'node.id',
   shownBy: 'nodes node on node.id = found.key',
-  select: (put) => `${columnsOf('node', shownOfNode)}, ${accessColumns(sight, put)}`,
+  select: (put) => `${columnsOf('node', shownOfNode)}, ${accessColumns(visibility, put)}`,
 });
 
 /**
@@ -95,19 +104,24 @@ const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => 
 export function listNodes(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   page: NodePage & PlaceFilters,
-): Promise<Page<NodeInSight>> {
+): Promise<Page<VisibleNode>> {
   const { q, nodeType, status, slug, parentNodeId } = page;
-  const isWhole = seesAll(sight) && [q, nodeType, status, slug, parentNodeId].every((filter) => filter === undefined);
+  const isWhole =
+    isUnrestricted(visibility) && [q, nodeType, status, slug, parentNodeId].every((filter) => filter === undefined);
   if (isWhole) {
     const { where, columns } = wholeIn(page.sortBy);
-    const all = { ...nodesIn(sight, () => []), where, total: () => counterTotal('nodes') };
+    const all = { ...nodesIn(visibility, () => []), where, total: () => counterTotal('nodes') };
     return readPageByTotal(db, scope, all, page, columns);
   }
   return db.transaction(scope, async (tx) => {
     const filters = await filtersOf(tx, scope, page);
-    const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...placedAt(page, put), ...filters(put)]);
+    const nodes = nodesIn(visibility, (put) => [
+      ...onlyVisible(visibility, put),
+      ...placedAt(page, put),
+      ...filters(put),
+    ]);
     return readCountedPage(tx, scope, nodes, page, columns[page.sortBy]);
   });
 }
@@ -119,13 +133,13 @@ export function listNodes(
 export async function subtree(
   tx: EntityManager,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   id: string,
   page: NodePage,
-): Promise<Page<NodeInSight>> {
+): Promise<Page<VisibleNode>> {
   await findNode(tx, scope, id);
   const filters = await filtersOf(tx, scope, page);
-  const nodes = nodesIn(sight, (put) => [...onlySeen({ ...sight, view: [id] }, put), ...filters(put)]);
+  const nodes = nodesIn(visibility, (put) => [...onlyVisible({ ...visibility, view: [id] }, put), ...filters(put)]);
   return readCountedPage(tx, scope, nodes, page, columns[page.sortBy]);
 }
 
@@ -136,15 +150,15 @@ export async function subtree(
 export async function children(
   tx: EntityManager,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   id: string,
   page: NodePage,
-): Promise<Page<NodeInSight>> {
-  const { node, paths } = await look(tx, scope, sight, id);
-  const view = isIn(sight.view, node) ? null : sight.view;
+): Promise<Page<VisibleNode>> {
+  const { node, paths } = await look(tx, scope, visibility, id);
+  const view = isIn(visibility.view, node) ? null : visibility.view;
   const filters = await filtersOf(tx, scope, page);
-  const nodes = nodesIn(sight, (put) => [
-    ...onlySeen({ ...sight, view }, put, paths),
+  const nodes = nodesIn(visibility, (put) => [
+    ...onlyVisible({ ...visibility, view }, put, paths),
     `node.parent_node_id = ${put(id)}`,
     ...filters(put),
   ]);
@@ -158,11 +172,11 @@ export async function children(
 export async function ancestors(
   tx: EntityManager,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   id: string,
-): Promise<NodeInSight[]> {
-  const { node } = await look(tx, scope, sight, id);
-  const above = nodesIn(sight, (put) => [`node.id = any(${put(node.path.slice(0, -1))}::uuid[])`]);
+): Promise<VisibleNode[]> {
+  const { node } = await look(tx, scope, visibility, id);
+  const above = nodesIn(visibility, (put) => [`node.id = any(${put(node.path.slice(0, -1))}::uuid[])`]);
   return readRows(tx, scope, above, 'order by cardinality(node.path)');
 }
 
@@ -173,11 +187,11 @@ export async function ancestors(
 export async function getNode(
   tx: EntityManager,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   id: string,
-): Promise<NodeInSight> {
-  const { node } = await look(tx, scope, sight, id);
-  return { ...node, ...accessTo(sight, node) };
+): Promise<VisibleNode> {
+  const { node } = await look(tx, scope, visibility, id);
+  return { ...node, ...accessTo(visibility, node) };
 }
 
 /**
@@ -188,12 +202,12 @@ export async function getNode(
 export async function readTree(
   tx: EntityManager,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   depth: number | null,
-): Promise<NodeInSight[]> {
-  const paths = await pathsTo(tx, scope, sight);
-  const nodes = nodesIn(sight, (put) => [
-    ...onlySeen(sight, put, paths),
+): Promise<VisibleNode[]> {
+  const paths = await pathsTo(tx, scope, visibility);
+  const nodes = nodesIn(visibility, (put) => [
+    ...onlyVisible(visibility, put, paths),
     ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
   ]);
   const ending = `order by node.name, node.id limit ${maxInTree + 1}`;
@@ -202,10 +216,10 @@ export async function readTree(
   return rows;
 }
 
-async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string) {
+async function look(tx: EntityManager, scope: EnvironmentScope, visibility: Visibility, id: string) {
   const node = await findNode(tx, scope, id);
-  const paths = isIn(sight.view, node) ? [] : await pathsTo(tx, scope, sight);
-  if (!isIn(sight.view, node) && !paths.includes(node.id)) throw new DomainError('nodes.node_not_found');
+  const paths = isIn(visibility.view, node) ? [] : await pathsTo(tx, scope, visibility);
+  if (!isIn(visibility.view, node) && !paths.includes(node.id)) throw new DomainError('nodes.node_not_found');
   return { node, paths };
 }
 

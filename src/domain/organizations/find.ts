@@ -5,8 +5,8 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { organizationType } from '../hierarchy/rules.js';
-import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
 import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode, wholeIn } from '../hierarchy/tree.js';
+import { isUnrestricted, onlyVisible, type Visibility } from '../hierarchy/visibility.js';
 import { counterTotal } from '../lists/counters.js';
 import { containing, type Page, type PageRequest } from '../lists/paging.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../lists/row-pages.js';
@@ -36,7 +36,7 @@ const waiting = (at: string): string => `organization.pending_invite_count - (
 export function listOrganizations(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
-  sight: Sight,
+  visibility: Visibility,
   { q, slug, parentNodeId, ...page }: OrganizationPage,
   at: Date,
 ): Promise<Page<ShownOrganization>> {
@@ -47,7 +47,7 @@ export function listOrganizations(
     where: (put) =>
       [
         `node.account_id = $1 and node.environment_id = $2 and ${isOne}`,
-        ...onlySeen(sight, put),
+        ...onlyVisible(visibility, put),
         ...placedAt({ slug, parentNodeId }, put),
         // By a function, since row-level security keeps PostgreSQL from using the trigrams.
         ...(q ? [`node.id in (select gatehouse_matching_organizations($1, $2, ${put(containing(q))}))`] : []),
@@ -58,7 +58,7 @@ export function listOrganizations(
       `${columnsOf('node', shownOfNode)}, organization.member_count as "memberCount",
         ${waiting(`${put(at)}::timestamptz`)} as "pendingInviteCount"`,
   };
-  const isWhole = seesAll(sight) && [q, slug, parentNodeId].every((filter) => filter === undefined);
+  const isWhole = isUnrestricted(visibility) && [q, slug, parentNodeId].every((filter) => filter === undefined);
   if (!isWhole)
     return db.transaction(scope, (tx) => readCountedPage(tx, scope, organizations, page, columns[page.sortBy]));
   const whole = wholeIn(page.sortBy);

@@ -13,7 +13,7 @@ import { createNode, type NewNode } from '../hierarchy/nodes.js';
 import type { Left } from '../hierarchy/removal.js';
 import { type NodeRemoval, removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
-import type { Sight } from '../hierarchy/sight.js';
+import type { Visibility } from '../hierarchy/visibility.js';
 import type { Page } from '../lists/paging.js';
 import {
   findOrganization,
@@ -33,8 +33,8 @@ export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
 /** An organization is a node with the same id (contract §5): whatever happens to it, happens to the node. */
 export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
   return {
-    list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<ShownOrganization>> =>
-      listOrganizations(db, scope, sight, page, now()),
+    list: (scope: EnvironmentScope, visibility: Visibility, page: OrganizationPage): Promise<Page<ShownOrganization>> =>
+      listOrganizations(db, scope, visibility, page, now()),
 
     /** @throws DomainError organization.not_found */
     get: (scope: EnvironmentScope, id: string): Promise<OrganizationNode> =>

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
-import type { Sight } from '../../domain/hierarchy/sight.js';
-import type { NodeInSight, ShownNode } from '../../domain/hierarchy/tree.js';
+import type { ShownNode, VisibleNode } from '../../domain/hierarchy/tree.js';
+import type { Visibility } from '../../domain/hierarchy/visibility.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { Id, Metadata, Nullable, OneOf, Resource, Timestamp } from '../surfaces/schemas.js';
@@ -29,7 +29,7 @@ export const placeFilters = {
   parent_node_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only those directly below this node.' })),
 };
 
-export const SeenNodeFields = {
+export const VisibleNodeFields = {
   ...NodeFields,
   access_state: OneOf(['accessible', 'path_only'], {
     description:
@@ -38,7 +38,7 @@ export const SeenNodeFields = {
   can_access: Type.Boolean(),
   can_manage: Type.Boolean(),
 };
-export const SeenNode = Resource('NodeInSight', SeenNodeFields, {
+export const VisibleNodeSchema = Resource('NodeInSight', VisibleNodeFields, {
   description: 'A node, and what the caller may do with it.',
 });
 
@@ -57,10 +57,10 @@ export const presentNode = (node: ShownNode) => ({
   version: node.version,
 });
 
-export const presentSeen = (node: NodeInSight) =>
-  Object.assign(presentNode(node), !node.isSeen && { description: null, metadata: {} }, {
-    access_state: node.isSeen ? 'accessible' : 'path_only',
-    can_access: node.isSeen,
+export const presentVisibleNode = (node: VisibleNode) =>
+  Object.assign(presentNode(node), !node.isVisible && { description: null, metadata: {} }, {
+    access_state: node.isVisible ? 'accessible' : 'path_only',
+    can_access: node.isVisible,
     can_manage: node.isManaged,
   } as const);
 
@@ -68,10 +68,10 @@ const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.vi
 export const managing = { permissions: ['hierarchy.manage'], capability: 'env_structure.manage' } as const;
 
 /** For callers whose right at the node was checked already. */
-export const everything: Sight = { view: null, manage: null, activeOnly: false };
+export const everything: Visibility = { view: null, manage: null, activeOnly: false };
 
 /** Returns which part of the tree the caller sees. */
-export async function sightOf({
+export async function visibilityOf({
   services,
   scope,
   caller,
@@ -79,7 +79,7 @@ export async function sightOf({
   services: Pick<Services, 'rights'>;
   scope: EnvironmentScope;
   caller: Caller;
-}): Promise<Sight> {
+}): Promise<Visibility> {
   const [view, manage] = await Promise.all([
     services.rights.reach(scope, caller, viewing),
     services.rights.reach(scope, caller, managing),

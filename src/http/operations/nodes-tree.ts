@@ -3,7 +3,7 @@ import { always, goesFar, listQuery, paginated } from '../surfaces/lists.js';
 import { Answer, at, errors, operation, somewhere } from '../surfaces/operation.js';
 import { ById, Id, listOf, OneOf, Resource, single } from '../surfaces/schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
-import { everything, presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
+import { everything, presentVisibleNode, VisibleNodeFields, VisibleNodeSchema, visibilityOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';
 import { treeInPieces } from './tree-in-pieces.js';
 
@@ -19,7 +19,7 @@ const common = {
  * node by the schema of a single one.
  */
 const NodeTree = Resource('NodeTree', {
-  ...SeenNodeFields,
+  ...VisibleNodeFields,
   children: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true, 'x-resource': 'NodeTree' }), {
     description: 'Its direct children, by name.',
   }),
@@ -47,8 +47,8 @@ export const getNodeTree = operation({
     ...errors('nodes.tree_too_large', 'nodes.node_not_found'),
   },
   async handle({ query, ...context }) {
-    const sight = await sightOf(context);
-    const nodes = await context.services.hierarchy.tree(context.scope, sight, query.depth ?? null);
+    const visibility = await visibilityOf(context);
+    const nodes = await context.services.hierarchy.tree(context.scope, visibility, query.depth ?? null);
     return new Answer(200, treeInPieces(nodes), { 'content-type': 'application/json; charset=utf-8' });
   },
 });
@@ -62,15 +62,15 @@ export const getNodeSubtree = operation({
   permission: at('id', 'hierarchy.view'),
   params: ById,
   query: nodeQuery(),
-  answers: { 200: listOf(SeenNode), ...errors('nodes.node_not_found') },
+  answers: { 200: listOf(VisibleNodeSchema), ...errors('nodes.node_not_found') },
   isBroad: goesFar,
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
   async handle({ params, query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
-    const sight = await sightOf(context);
+    const visibility = await visibilityOf(context);
     const { services, scope } = context;
     return paginated(
-      await services.hierarchy.subtree(scope, sight, params.id, { ...page, sortBy, nodeType }),
-      presentSeen,
+      await services.hierarchy.subtree(scope, visibility, params.id, { ...page, sortBy, nodeType }),
+      presentVisibleNode,
     );
   },
 });
@@ -85,17 +85,17 @@ export const listNodeChildren = operation({
   onTheWay: true,
   params: ById,
   query: nodeQuery(),
-  answers: { 200: listOf(SeenNode), ...errors('nodes.node_not_found') },
+  answers: { 200: listOf(VisibleNodeSchema), ...errors('nodes.node_not_found') },
   isBroad: goesFar,
   async exists({ params, ...context }) {
-    await context.services.hierarchy.get(context.scope, await sightOf(context), params.id);
+    await context.services.hierarchy.get(context.scope, await visibilityOf(context), params.id);
   },
   async handle({ params, query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
-    const sight = await sightOf(context);
+    const visibility = await visibilityOf(context);
     const { services, scope } = context;
     return paginated(
-      await services.hierarchy.children(scope, sight, params.id, { ...page, sortBy, nodeType }),
-      presentSeen,
+      await services.hierarchy.children(scope, visibility, params.id, { ...page, sortBy, nodeType }),
+      presentVisibleNode,
     );
   },
 });
@@ -109,11 +109,11 @@ export const listNodeAncestors = operation({
   permission: at('id', 'hierarchy.view'),
   onTheWay: true,
   params: ById,
-  answers: { 200: Type.Object({ items: Type.Array(SeenNode) }), ...errors('nodes.node_not_found') },
+  answers: { 200: Type.Object({ items: Type.Array(VisibleNodeSchema) }), ...errors('nodes.node_not_found') },
   async handle({ params, ...context }) {
-    const sight = await sightOf(context);
-    const above = await context.services.hierarchy.ancestors(context.scope, sight, params.id);
-    return { items: above.map(presentSeen) };
+    const visibility = await visibilityOf(context);
+    const above = await context.services.hierarchy.ancestors(context.scope, visibility, params.id);
+    return { items: above.map(presentVisibleNode) };
   },
 });
 

@@ -28,9 +28,9 @@ import {
   NodeView,
   placeFilters,
   presentNode,
-  presentSeen,
-  SeenNode,
-  sightOf,
+  presentVisibleNode,
+  VisibleNodeSchema,
+  visibilityOf,
 } from './node-views.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
@@ -61,12 +61,12 @@ export const listNodes = operation({
   permission: somewhere('hierarchy.view'),
   capability: 'env_structure.view',
   query: listQuery(sorts, { ...filters, ...placeFilters }),
-  answers: { 200: listOf(SeenNode) },
+  answers: { 200: listOf(VisibleNodeSchema) },
   isBroad: goesFar,
   async handle({ query: { sort_by: sortBy, node_type: nodeType, parent_node_id: parentNodeId, ...page }, ...context }) {
-    const sight = await sightOf(context);
+    const visibility = await visibilityOf(context);
     const meant = { ...page, sortBy, nodeType, parentNodeId };
-    return paginated(await context.services.hierarchy.list(context.scope, sight, meant), presentSeen);
+    return paginated(await context.services.hierarchy.list(context.scope, visibility, meant), presentVisibleNode);
   },
 });
 
@@ -120,10 +120,10 @@ export const getNode = operation({
   capability: 'env_structure.view',
   onTheWay: true,
   params: ById,
-  answers: { 200: single(SeenNode), ...errors('nodes.node_not_found') },
+  answers: { 200: single(VisibleNodeSchema), ...errors('nodes.node_not_found') },
   async handle({ params, ...context }) {
-    const sight = await sightOf(context);
-    return { data: presentSeen(await context.services.hierarchy.get(context.scope, sight, params.id)) };
+    const visibility = await visibilityOf(context);
+    return { data: presentVisibleNode(await context.services.hierarchy.get(context.scope, visibility, params.id)) };
   },
 });
 

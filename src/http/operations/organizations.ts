@@ -30,9 +30,9 @@ export const listOrganizations = operation({
   isBroad: goesFar,
   async handle({ services, scope, caller, query: { sort_by: sortBy, parent_node_id: parentNodeId, ...page } }) {
     const view = await services.rights.reach(scope, caller, viewing);
-    const sight = { view, manage: [], activeOnly: caller.type === 'identity' };
+    const visibility = { view, manage: [], activeOnly: caller.type === 'identity' };
     return paginated(
-      await services.organizations.list(scope, sight, { ...page, sortBy, parentNodeId }),
+      await services.organizations.list(scope, visibility, { ...page, sortBy, parentNodeId }),
       presentOrganization,
     );
   },

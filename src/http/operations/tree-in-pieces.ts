@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
-import type { NodeInSight } from '../../domain/hierarchy/tree.js';
+import type { VisibleNode } from '../../domain/hierarchy/tree.js';
 import { buildSerializer } from '../server/serialization.js';
 import { inBytes } from '../surfaces/proofs.js';
-import { presentSeen, SeenNode } from './node-views.js';
+import { presentVisibleNode, VisibleNodeSchema } from './node-views.js';
 
 /** Characters of a piece, one or two milliseconds of work, so that a large tree does not delay other requests. */
 const pieceOf = 64 * 1024;
@@ -14,8 +14,8 @@ const pieceOf = 64 * 1024;
  * than the caller reads it. Nodes whose parent is not among them are left out.
  * @throws DomainError nodes.node_not_found if there is no root: the Environment is being removed
  */
-export function treeInPieces(nodes: readonly NodeInSight[]): Readable {
-  const below = new Map<string | null, NodeInSight[]>();
+export function treeInPieces(nodes: readonly VisibleNode[]): Readable {
+  const below = new Map<string | null, VisibleNode[]>();
   for (const node of nodes) {
     const siblings = below.get(node.parentNodeId);
     if (siblings) siblings.push(node);
@@ -26,7 +26,7 @@ export function treeInPieces(nodes: readonly NodeInSight[]): Readable {
   return Readable.from(inPieces(branch(root, below)), inBytes);
 }
 
-function* branch(root: NodeInSight, below: ReadonlyMap<string | null, NodeInSight[]>) {
+function* branch(root: VisibleNode, below: ReadonlyMap<string | null, VisibleNode[]>) {
   yield `{"data":${opened(root)}`;
   const open = [(below.get(root.id) ?? []).values()]; // no recursion: a tree may be deep
   let isFirst = true;
@@ -44,10 +44,10 @@ function* branch(root: NodeInSight, below: ReadonlyMap<string | null, NodeInSigh
   yield '}';
 }
 
-const opened = (node: NodeInSight) => `${inJson(presentSeen(node)).slice(0, -1)},"children":[`;
+const opened = (node: VisibleNode) => `${inJson(presentVisibleNode(node)).slice(0, -1)},"children":[`;
 
 /** Serializes a node as all other answers do, in half of the time that `JSON.stringify` takes. */
-const inJson = buildSerializer({})({ schema: SeenNode, method: 'GET', url: '/nodes/tree', httpStatus: '200' });
+const inJson = buildSerializer({})({ schema: VisibleNodeSchema, method: 'GET', url: '/nodes/tree', httpStatus: '200' });
 
 async function* inPieces(texts: Iterable<string>) {
   let piece = '';

@@ -6,7 +6,7 @@ import type { Bind } from '../lists/sql-parameters.js';
 import { isActive } from './active.js';
 
 /** The parts of a tree that a caller sees, and those that they may change. */
-export interface Sight {
+export interface Visibility {
   view: ReachedNodes;
   manage: ReachedNodes;
   /** End users' roles do not apply at or below a node that is inactive (contract §5). */
@@ -16,7 +16,7 @@ export interface Sight {
 /** What a caller may do at a node that they see. */
 export interface Access {
   /** False if it only leads to something that they see. */
-  isSeen: boolean;
+  isVisible: boolean;
   isManaged: boolean;
 }
 
@@ -24,19 +24,19 @@ export const isIn = (reach: ReachedNodes, { path }: Pick<Node, 'path'>): boolean
   reach === null || path.some((id) => reach.includes(id));
 
 /** For a node that is shown, since they see it or it leads to something that they see. */
-export const accessTo = ({ view, manage }: Sight, node: Pick<Node, 'path'>): Access => ({
-  isSeen: isIn(view, node),
+export const accessTo = ({ view, manage }: Visibility, node: Pick<Node, 'path'>): Access => ({
+  isVisible: isIn(view, node),
   isManaged: isIn(manage, node),
 });
 
 /** SQL: the same for a row `node`, so that its path need not be read. */
-export const accessColumns = ({ view, manage }: Sight, put: Bind): string =>
-  `${heldIn(view, put)} as "isSeen", ${heldIn(manage, put)} as "isManaged"`;
+export const accessColumns = ({ view, manage }: Visibility, put: Bind): string =>
+  `${heldIn(view, put)} as "isVisible", ${heldIn(manage, put)} as "isManaged"`;
 
 const heldIn = (reach: ReachedNodes, put: Bind) => (reach === null ? 'true' : `node.path && ${put(reach)}::uuid[]`);
 
 /** SQL: the rows `node` that the caller sees; and the `leading` ones, if given. */
-export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readonly string[] = []): string[] {
+export function onlyVisible({ view, activeOnly }: Visibility, put: Bind, leading: readonly string[] = []): string[] {
   const conditions: string[] = [];
   if (view !== null) {
     const seen = `node.id in (select gatehouse_subtree($1, $2, ${put(view)}::uuid[]))`;
@@ -47,13 +47,13 @@ export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readon
 }
 
 /** Whether the caller sees all of the tree. */
-export const seesAll = ({ view, activeOnly }: Sight): boolean => view === null && !activeOnly;
+export const isUnrestricted = ({ view, activeOnly }: Visibility): boolean => view === null && !activeOnly;
 
 /** Returns the nodes that lead to what the caller sees; none for a caller who sees everything. */
 export async function pathsTo(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
-  { view }: Sight,
+  { view }: Visibility,
 ): Promise<string[]> {
   if (view === null) return [];
   const rows = await tx.query<{ id: string }[]>(
