@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { fromWaymark, keepWaymarks } from '../../src/domain/identities/waymarks.js';
-import { stretchOf } from '../../src/domain/lists/paging.js';
+import { rangeOf } from '../../src/domain/lists/paging.js';
 import { type Ask, statementOf } from '../../src/domain/lists/row-pages.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
@@ -107,8 +107,8 @@ async function skippedInTheMiddle({ scope }: TestAccount): Promise<number | null
   );
   const itemCount = Number(row!.total);
   const page = { page: Math.floor(itemCount / 2 / 20), take: 20, order: 'desc', sortBy: 'created_at' } as const;
-  const stretch = stretchOf(itemCount, page);
-  const found = await fromWaymark(ask, [scope.accountId, scope.environmentId], stretch, { ...page, itemCount });
+  const range = rangeOf(itemCount, page);
+  const found = await fromWaymark(ask, [scope.accountId, scope.environmentId], range, { ...page, itemCount });
   return found.from ? found.at : null;
 }
 

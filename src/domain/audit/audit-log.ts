@@ -5,7 +5,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { FairQueue } from '../limits/fair-queue.js';
 import { afterCursor, type CursorPlace, placeIn } from '../lists/cursors.js';
-import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../lists/paging.js';
+import { forwardRange, type Page, type PageRequest, pageOf, type RowRange } from '../lists/paging.js';
 import { type Ask, askIn, statementOf } from '../lists/row-pages.js';
 import type { Bind } from '../lists/sql-parameters.js';
 import { type AuditFilters, type AuditPlace, isPlannedOnce, timesOf } from './conditions.js';
@@ -126,9 +126,9 @@ async function readPage(ask: Ask, place: AuditPlace, filters: AuditFilters, page
   const days = await countDays(ask, place, filters);
   const itemCount = days.reduce((sum, { count }) => sum + count, 0);
   const request = { ...page, sortBy: 'created_at' };
-  const paged = (stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>, rows: AuditRow[]) =>
-    pageOf(request, itemCount, stretch, rows);
-  const forwards = stretchForwards(request);
+  const paged = (range: Pick<RowRange, 'count' | 'fromBack' | 'behind'>, rows: AuditRow[]) =>
+    pageOf(request, itemCount, range, rows);
+  const forwards = forwardRange(request);
   const { behind: last, direction } = forwards;
   if (last) {
     const within = reach(days, direction, new Date(last.createdAt), forwards.count);

@@ -2,7 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
 import { assertFew, isShort, searchedText, type Totals, totalOfFound } from '../lists/identity-search.js';
-import { containing, type Page, type PageRequest, pageOf, stretchForwards } from '../lists/paging.js';
+import { containing, forwardRange, type Page, type PageRequest, pageOf } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import { type Bind, bindInto } from '../lists/sql-parameters.js';
 
@@ -33,8 +33,8 @@ export async function searchDirectory(
   { meantBy, maxFound }: { meantBy(put: Bind): string[]; maxFound: number },
 ): Promise<Page<Identity>> {
   if (isShort(page.q)) assertFew(await readRowCount(tx, { accountId }, 'identities'), maxFound);
-  const stretch = stretchForwards(page);
-  const { at, count, direction, behind: last } = stretch;
+  const range = forwardRange(page);
+  const { at, count, direction, behind: last } = range;
   const values: unknown[] = [accountId];
   const put = bindInto(values);
   const found = `(select id, count(*) over () as found from (${foundBy(page.q, put, maxFound)}) each) f
@@ -54,7 +54,7 @@ export async function searchDirectory(
         `select max(found) as found, count(*) filter (where ${meant}) as total from ${found}`,
         inAll,
       );
-  const { rows: shown, ...rest } = pageOf(page, totalOfFound(totals ?? {}, maxFound), stretch, rows);
+  const { rows: shown, ...rest } = pageOf(page, totalOfFound(totals ?? {}, maxFound), range, rows);
   const people = await tx.findBy(Identity, { accountId, id: In(shown.map(({ placeId }) => placeId)) });
   const byId = new Map(people.map((identity) => [identity.id, identity]));
   return { ...rest, rows: shown.flatMap(({ placeId }) => byId.get(placeId) ?? []) };

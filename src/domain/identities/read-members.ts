@@ -13,7 +13,7 @@ import {
   totalOfFound,
   maxFound as usualMost,
 } from '../lists/identity-search.js';
-import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../lists/paging.js';
+import { forwardRange, isFollowing, type Page, type PageRequest, pageOf, rangeOf } from '../lists/paging.js';
 import { type Ask, askIn, limitFor, statementOf } from '../lists/row-pages.js';
 import { type Bind, bindInto } from '../lists/sql-parameters.js';
 import { type ListedProfile, listedFields } from './profile.js';
@@ -80,17 +80,17 @@ export async function readPageOfMembers(
   const of = [accountId, environmentId];
   if (page.q || meant.and) return readFound(ask, of, page, meant);
   if (page.page === 1 || isFollowing(page)) {
-    const stretch = stretchForwards(page);
-    const rows = await readSlice(ask, of, page, meant, { ...stretch, total: totalOf(meant) });
+    const range = forwardRange(page);
+    const rows = await readSlice(ask, of, page, meant, { ...range, total: totalOf(meant) });
     const total = rows[0] ? Number(rows[0].total) : isFollowing(page) ? await countOf(ask, of, meant) : 0;
-    return membersIn(pageOf(page, total, stretch, rows));
+    return membersIn(pageOf(page, total, range, rows));
   }
   const itemCount = await countOf(ask, of, meant);
-  const nearest = stretchOf(itemCount, page);
+  const nearest = rangeOf(itemCount, page);
   const hasWaymarks = page.sortBy === 'created_at' && isEverybody(meant);
-  const stretch = hasWaymarks ? await fromWaymark(ask, of, nearest, { ...page, itemCount }) : nearest;
-  const rows = stretch.count === 0 ? [] : await readSlice(ask, of, page, meant, stretch);
-  return membersIn(pageOf(page, itemCount, stretch, rows));
+  const range = hasWaymarks ? await fromWaymark(ask, of, nearest, { ...page, itemCount }) : nearest;
+  const rows = range.count === 0 ? [] : await readSlice(ask, of, page, meant, range);
+  return membersIn(pageOf(page, itemCount, range, rows));
 }
 
 /** @param total SQL for the total, to read it in the same round trip */
@@ -126,8 +126,8 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
   const { q, sortBy } = page;
   const { maxFound = usualMost } = meant;
   if (q && isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), maxFound);
-  const stretch = stretchForwards(page);
-  const { at, count, direction, behind: last } = stretch;
+  const range = forwardRange(page);
+  const { at, count, direction, behind: last } = range;
   const values: unknown[] = [...of];
   const found = q
     ? `(select *, count(*) over () as found from ${foundIn(q, values, maxFound)})`
@@ -144,7 +144,7 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
       ? `${counted} ${slice}) m ${identity('m.identity_id')} ${sorted}`
       : `${counted}) m ${identity('m.identity_id')} ${slice}`;
   const rows = await ask<Row>(`select ${shown}, ${place}, m.total, m.found from ${listed}`, all);
-  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, maxFound), stretch, rows));
+  const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, maxFound), range, rows));
   if (rows[0] || (at === 0 && !last && (!q || isEverybody(meant)))) return paged(rows[0] ?? {});
   const counts = q
     ? `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`

@@ -2,11 +2,11 @@ import { minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { type CursorPlace, placedBy, placeIn, type RowPlace } from '../lists/cursors.js';
-import type { PageRequest, Stretch } from '../lists/paging.js';
+import type { PageRequest, RowRange } from '../lists/paging.js';
 import type { Ask } from '../lists/row-pages.js';
 
 /** A stretch that may begin at a place instead of at an end of the list. */
-export interface Waymarked extends Stretch {
+export interface Waymarked extends RowRange {
   /** The first that is skipped or read; nothing before it counts. */
   from?: CursorPlace;
 }
@@ -33,14 +33,14 @@ order by w.rank desc limit 1`;
 export async function fromWaymark(
   ask: Ask,
   of: readonly string[],
-  stretch: Stretch,
+  range: RowRange,
   { itemCount, order }: Pick<PageRequest, 'order'> & { itemCount: number },
 ): Promise<Waymarked> {
-  const { at, count, direction } = stretch;
-  if (count === 0 || at <= few) return stretch;
+  const { at, count, direction } = range;
+  if (count === 0 || at <= few) return range;
   const before = direction === 'asc' ? at : itemCount - at - count;
   const [waymark] = await ask<RowPlace & { skipped: string }>(nearestBefore, [...of, before]);
-  if (!waymark || Number(waymark.skipped) >= at) return stretch;
+  if (!waymark || Number(waymark.skipped) >= at) return range;
   return { at: Number(waymark.skipped), count, direction: 'asc', fromBack: order === 'desc', from: placeIn(waymark) };
 }
 

@@ -24,7 +24,7 @@ export interface Page<T> {
 }
 
 /** The part of a sorted list that is read for a page. */
-export interface Stretch {
+export interface RowRange {
   /** How many rows are skipped, in this direction, and how many are read. */
   at: number;
   count: number;
@@ -42,7 +42,7 @@ type PageAt = Pick<PageRequest, 'take' | 'order'> & ({ page: number } | { before
  * Returns what to read for a page from the nearer end, so that the last page costs as much as the first. `count` is 0
  * for an empty page.
  */
-export function fromNearerEnd(itemCount: number, { take, order, ...place }: PageAt): Stretch {
+export function fromNearerEnd(itemCount: number, { take, order, ...place }: PageAt): RowRange {
   const before = 'before' in place ? place.before : (place.page - 1) * take;
   const count = Math.max(0, Math.min(take, itemCount - before));
   const behind = itemCount - before - count;
@@ -66,7 +66,7 @@ export const isFollowing = ({ after }: Pick<PageRequest, 'after'>): boolean => a
  * which shows whether anything follows.
  * @throws DomainError validation.failed for a text that is no cursor, or if the list is not sorted by age
  */
-export function stretchOf(itemCount: number, request: Sorted): Stretch {
+export function rangeOf(itemCount: number, request: Sorted): RowRange {
   const { after, sortBy, take, order } = request;
   if (after === undefined) return fromNearerEnd(itemCount, request);
   if (sortBy !== 'created_at')
@@ -75,23 +75,23 @@ export function stretchOf(itemCount: number, request: Sorted): Stretch {
 }
 
 /** Returns the same if the total is read together with the page, and so not known yet: never from the other end. */
-export const stretchForwards = (request: Sorted): Stretch => stretchOf(Number.POSITIVE_INFINITY, request);
+export const forwardRange = (request: Sorted): RowRange => rangeOf(Number.POSITIVE_INFINITY, request);
 
 /**
  * Returns the page, made of what was read for it.
- * @param rows those of the `stretch`, or more; each with its place, if the list is sorted by age
+ * @param rows those of the `range`, or more; each with its place, if the list is sorted by age
  */
 export function pageOf<T extends RowPlace>(
   { page, take, sortBy }: Sorted,
   itemCount: number,
-  stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>,
+  range: Pick<RowRange, 'count' | 'fromBack' | 'behind'>,
   rows: T[],
 ): Page<T> {
-  const wanted = rows.slice(0, Math.min(stretch.count, take));
-  const shown = stretch.fromBack ? wanted.reverse() : wanted;
+  const wanted = rows.slice(0, Math.min(range.count, take));
+  const shown = range.fromBack ? wanted.reverse() : wanted;
   const last = shown.at(-1);
   if (sortBy !== 'created_at') return { rows: shown, itemCount, page, take };
-  const isMore = stretch.behind ? rows.length > take : page * take < itemCount;
+  const isMore = range.behind ? rows.length > take : page * take < itemCount;
   return { rows: shown, itemCount, page, take, next: isMore && last !== undefined ? writeCursor(last) : null };
 }
 
@@ -99,7 +99,7 @@ export function pageOf<T extends RowPlace>(
  * Reads one page of a query, in a stable order: every sort ends in the id.
  * @param columns what to sort by, the id last, as `alias.property`.
  * @param itemCount the total from a counter; without it the rows are counted.
- * @throws DomainError validation.failed as `stretchOf`
+ * @throws DomainError validation.failed as `rangeOf`
  */
 export async function readPage<T extends ObjectLiteral & { id: string }>(
   query: SelectQueryBuilder<T>,
@@ -108,16 +108,16 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   itemCount?: number,
 ): Promise<Page<T>> {
   const total = itemCount ?? (await query.getCount());
-  const stretch = stretchOf(total, request);
-  const { at, count, direction } = stretch;
+  const range = rangeOf(total, request);
+  const { at, count, direction } = range;
   for (const column of columns) query.addOrderBy(column, direction === 'desc' ? 'DESC' : 'ASC');
-  if (stretch.behind) {
+  if (range.behind) {
     const put: Bind = (value) => {
       const name = `behind_${Object.keys(query.getParameters()).length}`;
       query.setParameter(name, value);
       return `:${name}`;
     };
-    query.andWhere(afterCursor(stretch.behind, columns, direction, put));
+    query.andWhere(afterCursor(range.behind, columns, direction, put));
   }
   if (request.sortBy === 'created_at') query.addSelect(placeAtOf(columns[0] as string), 'placeAt');
   // TypeORM treats a limit of 0 as no limit.
@@ -125,7 +125,7 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   const { entities, raw } =
     count === 0 ? nothing : await query.offset(at).limit(count).getRawAndEntities<Pick<RowPlace, 'placeAt'>>();
   const rows = entities.map((entity, i) => ({ entity, placeAt: raw[i]!.placeAt, placeId: entity.id }));
-  const page = pageOf(request, total, stretch, rows);
+  const page = pageOf(request, total, range, rows);
   return { ...page, rows: page.rows.map(({ entity }) => entity) };
 }
 

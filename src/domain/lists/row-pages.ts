@@ -4,7 +4,7 @@ import { inSnakeCase } from '../../platform/database/naming.js';
 import { plannedForItsValues } from '../../platform/database/prepared-texts.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { afterCursor, placedBy, type RowPlace } from './cursors.js';
-import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
+import { forwardRange, isFollowing, type Page, pageOf, type RowRange, rangeOf, type Sorted } from './paging.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 
 /**
@@ -143,7 +143,7 @@ async function readSlice<Row>(
   const carried = list.carried === undefined ? '' : `, ${list.carried}`;
   const [age, id] = columns as [string, string];
   const place = request.sortBy === 'created_at' ? `, ${placedBy(age, id)}` : '';
-  const select = (put: Bind, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
+  const select = (put: Bind, where: string, { direction, count, at, behind: last }: RowRange, more = '') => {
     const offset = at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
     const following = last ? ` and ${afterCursor(last, columns, direction, put)}` : '';
@@ -158,19 +158,19 @@ async function readSlice<Row>(
     return Number(row!.total);
   };
   if (request.page === 1 || isFollowing(request)) {
-    const stretch = stretchForwards(request);
+    const range = forwardRange(request);
     const rows = await run<Row & RowPlace & { itemCount: string }>((put) => {
       const where = list.where(put);
-      return select(put, where, stretch, `, ${totalOf(put, () => where)} as "itemCount"`);
+      return select(put, where, range, `, ${totalOf(put, () => where)} as "itemCount"`);
     });
     const [first] = rows;
     const total = first ? Number(first.itemCount) : isFollowing(request) ? await totalAlone() : 0;
-    return pageOf(request, total, stretch, rows);
+    return pageOf(request, total, range, rows);
   }
   const itemCount = await totalAlone();
-  const stretch = stretchOf(itemCount, request);
-  const rows = stretch.count === 0 ? [] : await run<Row & RowPlace>((put) => select(put, list.where(put), stretch));
-  return pageOf(request, itemCount, stretch, rows);
+  const range = rangeOf(itemCount, request);
+  const rows = range.count === 0 ? [] : await run<Row & RowPlace>((put) => select(put, list.where(put), range));
+  return pageOf(request, itemCount, range, rows);
 }
 
 function valuesIn({ accountId, environmentId }: AccountScope): { put: Bind; values: unknown[] } {

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
-import { type Page, type PageRequest, pageOf, stretchOf } from '../lists/paging.js';
+import { type Page, type PageRequest, pageOf, rangeOf } from '../lists/paging.js';
 import { askIn } from '../lists/row-pages.js';
 import { bindInto } from '../lists/sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
@@ -23,9 +23,9 @@ export async function listRows(
 ): Promise<Page<ProcessRow>> {
   const asked = kindsIn(kinds, request);
   const itemCount = await readTotal(tx, asked, accountId, request, now);
-  const stretch = stretchOf(itemCount, request);
-  const { at, count, direction, behind: last } = stretch;
-  if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & RowPlace)[]);
+  const range = rangeOf(itemCount, request);
+  const { at, count, direction, behind: last } = range;
+  if (count === 0) return pageOf(request, itemCount, range, [] as (ProcessRow & RowPlace)[]);
   const values: unknown[] = [accountId, now];
   const where = conditions(request, now, bindInto(values));
   if (last) where.push(afterCursor(last, columns, direction, bindInto(values)));
@@ -42,7 +42,7 @@ export async function listRows(
     `select *, ${placedBy(...columns)} from (${union(asked, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
   );
-  return pageOf(request, itemCount, stretch, rows);
+  return pageOf(request, itemCount, range, rows);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { RowCountList } from '../../../entities/row-count.js';
 import type { Db, Statement } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { afterCursor, placedBy, type RowPlace } from '../lists/cursors.js';
-import { isFollowing, type Page, pageOf, type Stretch, stretchForwards } from '../lists/paging.js';
+import { forwardRange, isFollowing, type Page, pageOf, type RowRange } from '../lists/paging.js';
 import { rowCount } from '../lists/row-counts.js';
 import { statementOf } from '../lists/row-pages.js';
 import { bindInto } from '../lists/sql-parameters.js';
@@ -30,12 +30,12 @@ export async function readWholePage(
   { accountId }: AccountScope,
   { now, ...request }: ListRequest & { now: Date },
 ): Promise<Page<ProcessRow> | undefined> {
-  const stretch = stretchForwards(request);
-  const { statement, counted } = askedFor(kinds, request.kind, stretch);
-  const { behind: last } = stretch;
-  const values = [accountId, now, stretch.count, accountId, counted, ...(last ? [last.createdAt, last.id] : [])];
+  const range = forwardRange(request);
+  const { statement, counted } = askedFor(kinds, request.kind, range);
+  const { behind: last } = range;
+  const values = [accountId, now, range.count, accountId, counted, ...(last ? [last.createdAt, last.id] : [])];
   const rows = await db.statement<ProcessRow & RowPlace & { itemCount: string }>(statement, values);
-  return rows[0] && pageOf(request, Number(rows[0].itemCount), stretch, rows);
+  return rows[0] && pageOf(request, Number(rows[0].itemCount), range, rows);
 }
 
 interface Asked {
@@ -46,19 +46,19 @@ interface Asked {
 const known = new Map<string, Asked>();
 
 /** The text is long, and is built once. */
-function askedFor(kinds: Kinds, kind: KindName | undefined, stretch: Stretch): Asked {
-  const key = [kind, stretch.direction, stretch.behind === undefined].join(' ');
+function askedFor(kinds: Kinds, kind: KindName | undefined, range: RowRange): Asked {
+  const key = [kind, range.direction, range.behind === undefined].join(' ');
   const before = known.get(key);
   if (before) return before;
   const of = kindsIn(kinds, { kind });
   const counted = of.flatMap((one) => one.counted);
-  const made = { statement: statementOf(textOf(of, counted, stretch)), counted };
+  const made = { statement: statementOf(textOf(of, counted, range)), counted };
   known.set(key, made);
   return made;
 }
 
 /** Its values are named in the order in which `readWholePage` has them. */
-function textOf(of: readonly Kind[], counted: readonly RowCountList[], { direction, behind: last }: Stretch): string {
+function textOf(of: readonly Kind[], counted: readonly RowCountList[], { direction, behind: last }: RowRange): string {
   const put = bindInto([null, null]); // the Account and now, as each kind calls them
   const limit = put(null);
   const total = rowCount(put, wholeOf(''), ...counted);

@@ -28,14 +28,14 @@ export const admissionLimits: AdmissionLimits = {
   maxWaitMs: minutes(15),
 };
 
-/** A group of calls that wait for each other's turn. */
-interface Crowd {
+/** Calls that share a limit on how many run at once. */
+interface CallGroup {
   /** The usual duration of a call, in milliseconds; an average weighted towards the latest calls. */
   usualMs: number;
-  /** Until when all turns are assigned to refused calls, in milliseconds of the clock. */
-  givenUntil: number;
+  /** Until when refused calls have booked every free place, in milliseconds of the clock. */
+  bookedUntil: number;
 }
-interface Receiver extends Crowd {
+interface Receiver extends CallGroup {
   running: number;
   atOnce: number;
   isSlow: boolean;
@@ -54,7 +54,7 @@ export type Admission = ReturnType<typeof createAdmission>;
 /**
  * Decides in a worker which receivers may be called now, so that no receiver occupies the worker alone. A receiver that
  * answers quickly gets more and more concurrent calls; a slow or dead one gets one, and all slow ones share a part of
- * the worker. A refused call waits in its workflow, not here, and learns when its turn may come: a receiver that is
+ * the worker. A refused call waits in its workflow, not here, and learns when to try again: a receiver that is
  * down with ten thousand deliveries costs one call and few requests for admission. This state need not outlive the
  * process.
  */
@@ -69,14 +69,14 @@ export function createAdmission({
   const shares = createShares(limits.ofAccount);
   const slowShares = createShares(limits.slowOfAccount);
   /** Per Account: the calls of all its receivers, and those of its slow ones. */
-  const crowds = new Map<string, Crowd>();
+  const groups = new Map<string, CallGroup>();
   let slowRunning = 0;
 
   function receiverOf(id: string): Receiver {
     const known = receivers.get(id);
     if (known) return known;
     forgetSome();
-    const receiver = { running: 0, atOnce: limits.first, isSlow: false, usualMs: 100, givenUntil: 0 };
+    const receiver = { running: 0, atOnce: limits.first, isSlow: false, usualMs: 100, bookedUntil: 0 };
     receivers.set(id, receiver);
     return receiver;
   }
@@ -93,29 +93,32 @@ export function createAdmission({
     }
   }
 
-  /** An unknown crowd is assumed to be slow: calls of a thousand new receivers that hang do not ask again and again. */
-  function crowdOf(key: string): Crowd {
-    const known = crowds.get(key);
+  /** An unknown group is assumed to be slow: calls of a thousand new receivers that hang do not ask again and again. */
+  function groupOf(key: string): CallGroup {
+    const known = groups.get(key);
     if (known) return known;
-    if (crowds.size >= maxKnown)
-      for (const [other, { givenUntil }] of crowds) if (givenUntil <= nowMs()) crowds.delete(other);
-    const crowd = { usualMs: limits.slowAfterMs, givenUntil: 0 };
-    crowds.set(key, crowd);
-    return crowd;
+    if (groups.size >= maxKnown)
+      for (const [other, { bookedUntil }] of groups) if (bookedUntil <= nowMs()) groups.delete(other);
+    const group = { usualMs: limits.slowAfterMs, bookedUntil: 0 };
+    groups.set(key, group);
+    return group;
   }
 
-  /** Assigns the next turn and returns the wait until then. @param places how many calls of the crowd run at once */
-  function turnIn(crowd: Crowd, places: number): number {
+  /**
+   * Books the next free place and returns the wait until then.
+   * @param places how many calls of the group run at once
+   */
+  function bookCall(group: CallGroup, places: number): number {
     const now = nowMs();
-    crowd.givenUntil = Math.max(now, crowd.givenUntil) + crowd.usualMs / places;
-    const waitMs = Math.max(crowd.givenUntil - now, limits.minWaitMs);
+    group.bookedUntil = Math.max(now, group.bookedUntil) + group.usualMs / places;
+    const waitMs = Math.max(group.bookedUntil - now, limits.minWaitMs);
     if (waitMs < limits.maxWaitMs) return Math.ceil(waitMs);
-    crowd.givenUntil = now + limits.maxWaitMs; // otherwise the first call after this crowd would wait behind it
+    group.bookedUntil = now + limits.maxWaitMs; // otherwise the first call after this group would wait behind it
     return Math.ceil(limits.maxWaitMs * (0.8 + 0.2 * Math.random()));
   }
 
-  const learn = (crowd: Crowd, tookMs: number) => {
-    crowd.usualMs = 0.7 * crowd.usualMs + 0.3 * tookMs;
+  const learn = (group: CallGroup, tookMs: number) => {
+    group.usualMs = 0.7 * group.usualMs + 0.3 * tookMs;
   };
 
   return {
@@ -130,9 +133,9 @@ export function createAdmission({
       const [all, slow] = [accountId, `${accountId} slow`];
       const isSlowFull = slowRunning >= limits.slowTogether || slowShares.isFull(accountId);
       const waits = [
-        ...(receiver.running >= receiver.atOnce ? [turnIn(receiver, receiver.atOnce)] : []),
-        ...(shares.isFull(accountId) ? [turnIn(crowdOf(all), limits.ofAccount)] : []),
-        ...(receiver.isSlow && isSlowFull ? [turnIn(crowdOf(slow), limits.slowOfAccount)] : []),
+        ...(receiver.running >= receiver.atOnce ? [bookCall(receiver, receiver.atOnce)] : []),
+        ...(shares.isFull(accountId) ? [bookCall(groupOf(all), limits.ofAccount)] : []),
+        ...(receiver.isSlow && isSlowFull ? [bookCall(groupOf(slow), limits.slowOfAccount)] : []),
       ];
       if (waits.length > 0) return { admitted: false, waitMs: Math.max(...waits) };
       const begun = nowMs();
@@ -152,14 +155,14 @@ export function createAdmission({
           const tookMs = nowMs() - begun;
           learn(receiver, tookMs);
           for (const key of countsAsSlow ? [all, slow] : [all]) {
-            const crowd = crowds.get(key); // none if no call has had to wait
-            if (crowd) learn(crowd, tookMs);
+            const group = groups.get(key); // none if no call has had to wait
+            if (group) learn(group, tookMs);
           }
           const wasSlow = receiver.isSlow;
           receiver.isSlow = tookMs > limits.slowAfterMs; // only duration counts: a refused connection costs nothing
           if (receiver.isSlow) receiver.atOnce = 1;
           else if (answered) receiver.atOnce = Math.min(limits.most, receiver.atOnce + 1);
-          if (wasSlow && !receiver.isSlow) receiver.givenUntil = 0; // new calls need not wait behind old turns
+          if (wasSlow && !receiver.isSlow) receiver.bookedUntil = 0; // new calls need not wait behind old bookings
         },
       };
     },

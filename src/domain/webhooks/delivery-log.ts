@@ -48,7 +48,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
   const exists = (scope: WebhookScope, id: string) => db.transaction(scope, (tx) => findWebhook(tx, scope, id));
 
   return {
-    /** @throws DomainError webhook.not_found, and as `stretchOf` */
+    /** @throws DomainError webhook.not_found, and as `rangeOf` */
     async list(scope: WebhookScope, webhookId: string, page: DeliveryPage): Promise<Page<ShownDelivery>> {
       const found = await listDeliveries(db, scope, webhookId, page).catch(async (error: unknown) => {
         if (error instanceof DomainError) await exists(scope, webhookId); // a 404 comes before any 400

@@ -48,13 +48,13 @@ async function thatFit(tx: EntityManager, directory: Directory, ids: string[]): 
 /** The order by age. */
 async function pageOfAll(tx: EntityManager, directory: Directory, { startIndex, count }: ListRequest): Promise<Ids> {
   const total = await countPeople(tx, directory);
-  const stretch = fromNearerEnd(total, { before: startIndex - 1, take: count, order: 'asc' });
-  if (stretch.count === 0) return { total, rows: [] };
-  const { at, fromBack, direction } = stretch;
+  const range = fromNearerEnd(total, { before: startIndex - 1, take: count, order: 'asc' });
+  if (range.count === 0) return { total, rows: [] };
+  const { at, fromBack, direction } = range;
   const values = createValues(directory);
   const rows = await tx.query<{ id: string }[]>(
     `select m.identity_id as id from environment_memberships m where ${isOfPlace(directory)}
-     order by m.created_at ${direction}, m.identity_id ${direction} offset ${at} limit ${stretch.count}`,
+     order by m.created_at ${direction}, m.identity_id ${direction} offset ${at} limit ${range.count}`,
     values.all,
   );
   const ids = rows.map(({ id }) => id);
