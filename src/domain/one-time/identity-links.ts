@@ -187,10 +187,10 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
  */
 export function returnUrlOf(
   { parameters, email, status }: Pick<FoundLink, 'parameters' | 'email' | 'status'>,
-  begins: Begins,
+  initiateLogin: InitiateLogin,
 ): string | null {
   if (Object.keys(parameters).length === 0) return null;
-  const begun = begins(status === 'open' ? email : null);
+  const begun = initiateLogin(status === 'open' ? email : null);
   if (begun) return begun;
   const query = new URLSearchParams(parameters);
   if (status === 'open') query.set('login_hint', email);
@@ -198,8 +198,10 @@ export function returnUrlOf(
 }
 
 /** Returns the URL at which the client starts a sign-in itself, with the hint; null if it has registered none. */
-export type Begins = (loginHint: string | null) => string | null;
+export type InitiateLogin = (loginHint: string | null) => string | null;
 
 /** Returns the same for a person who has just used the link, even if their form came twice: it proves who they are. */
-export const returnUrlAfterUse = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
-  returnUrlOf({ ...link, status: 'open' }, begins);
+export const returnUrlAfterUse = (
+  link: Pick<FoundLink, 'parameters' | 'email'>,
+  initiateLogin: InitiateLogin,
+): string | null => returnUrlOf({ ...link, status: 'open' }, initiateLogin);

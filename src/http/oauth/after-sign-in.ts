@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReadParameters } from '../../domain/oidc/requests/parameters.js';
 import type { SecretCookie } from '../browsers/secret-cookie.js';
 import { redirect } from '../pages/redirect.js';
-import { type Looks, sendPage } from '../pages/send-page.js';
+import { type BrandedClient, sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
 /** Marks the redirect from a completed sign-in to a page of ours: its session has just begun. */
@@ -28,7 +28,7 @@ interface Arrival {
   request: FastifyRequest;
   reply: FastifyReply;
   read: ReadParameters;
-  client: Looks;
+  client: BrandedClient;
 }
 
 /**

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RedirectedError } from '../../domain/oidc/requests/authorize-request.js';
 import { redirect } from '../pages/redirect.js';
-import { type Looks, sendPage } from '../pages/send-page.js';
+import { type BrandedClient, sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
 interface Answering {
   request: FastifyRequest;
   reply: FastifyReply;
-  client: Looks;
+  client: BrandedClient;
   authorizeRequest: Pick<RedirectedError, 'redirectUri' | 'responseMode'> & {
     prompt: { none: boolean };
     uiLocales: string | null;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients/clients.js';
 import { initiateLoginUrl } from '../../domain/oidc/clients/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { type Begins, type FoundLink, returnUrlOf } from '../../domain/one-time/identity-links.js';
+import { type FoundLink, type InitiateLogin, returnUrlOf } from '../../domain/one-time/identity-links.js';
 import { wasJustDone } from '../../domain/one-time/sent-twice.js';
 import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
@@ -15,7 +15,7 @@ export interface LinkVisit {
   link: FoundLink | null;
   /** The client of the authorization request to which the link leads back; null if the link is unknown. */
   client: Client | null;
-  begins: Begins;
+  initiateLogin: InitiateLogin;
 }
 
 /** Finds the link's client, whose looks the pages have. */
@@ -26,9 +26,9 @@ export const linkVisit = async (
   link: FoundLink | null,
 ): Promise<LinkVisit> => {
   const client = link && (await clients.find(link.clientId));
-  request.looks = client;
-  const begins: Begins = (loginHint) => client && initiateLoginUrl(client, baseUrl, loginHint);
-  return { request, reply, link, client, begins };
+  request.brandedClient = client;
+  const initiateLogin: InitiateLogin = (loginHint) => client && initiateLoginUrl(client, baseUrl, loginHint);
+  return { request, reply, link, client, initiateLogin };
 };
 
 /** Whether the form repeats what its link has just done: the answer is then repeated, and nothing is done again. */
@@ -57,7 +57,7 @@ export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: s
     {
       resendToken,
       forgotUrl: asksAgain ? `/oauth/password/forgot?${new URLSearchParams(link.parameters)}` : null,
-      nextUrl: link && returnUrlOf(link, visit.begins),
+      nextUrl: link && returnUrlOf(link, visit.initiateLogin),
       client: client && shownClient(client),
     },
     { ...linkPageOptions(visit), status: 400 },

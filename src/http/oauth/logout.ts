@@ -46,7 +46,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   /** Parses the request. If that fails, the error page has the looks of the client that the request names. */
   const parsed = (request: FastifyRequest, read: ReadParameters): Promise<LogoutRequest> =>
     parseLogoutRequest(read, provider).catch(async (error: unknown) => {
-      request.looks = await provider.clients.find(read.values.get('client_id') ?? '');
+      request.brandedClient = await provider.clients.find(read.values.get('client_id') ?? '');
       throw error;
     });
 

@@ -113,7 +113,7 @@ export function createVisits({ requestedOrganizations, baseUrl, clients, keys }:
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
     const client = await clients.find(clientIdOf(read));
     if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
-    request.looks = client;
+    request.brandedClient = client;
     inShareOf(client.accountId);
     const ofAccount = parseAccountRequest(read, baseUrl);
     const parsed = ofAccount ?? parseAuthorizeRequest(read, client);

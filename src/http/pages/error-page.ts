@@ -7,13 +7,13 @@ import { httpStatusOf } from '../error-statuses.js';
 import { reportedRefusalOf } from '../errors.js';
 import { oauthStatusOf } from '../oauth/oauth-error.js';
 import { setRetryHeaders } from '../surfaces/limit-headers.js';
-import { type Looks, sendPage } from './send-page.js';
+import { type BrandedClient, sendPage } from './send-page.js';
 import { wantsJson } from './wants-json.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The looks of the request's pages, once they are known: errors after that are shown in them, too. */
-    looks?: Looks | null;
+    brandedClient?: BrandedClient | null;
     /** Where the sign-in of a request begins again, once the request is known to be valid; only refusals call it. */
     restartUrls?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
     /** The address of the request's own account, once somebody is signed in there. */
@@ -23,7 +23,7 @@ declare module 'fastify' {
 
 /** Answers every error with a page: never with a redirect, since nothing malformed is trusted with one. */
 export function handlePageErrors(app: FastifyInstance): void {
-  app.decorateRequest('looks', null);
+  app.decorateRequest('brandedClient', null);
   app.decorateRequest('restartUrls', null);
   app.decorateRequest('accountUrl', null);
   app.setErrorHandler((error, request, reply) => {
@@ -65,7 +65,7 @@ export function sendErrorPage(
       retryAfterSeconds,
       ...linksFor(request, status, code),
     },
-    { status, client: request.looks ?? null, uiLocales: localesAskedFor(request) },
+    { status, client: request.brandedClient ?? null, uiLocales: localesAskedFor(request) },
   );
 }
 

@@ -9,13 +9,13 @@ import { pageHeaders } from './security-headers.js';
 import { isIsolated, scriptsOf } from './traits.js';
 
 /** How an Environment presents itself, and a client of it. */
-export interface Looks extends Pick<Client, 'logoUrl'> {
+export interface BrandedClient extends Pick<Client, 'logoUrl'> {
   settings: Pick<Client['settings'], 'branding' | 'defaultLocale'>;
 }
 
 export interface PageOptions {
   status?: number;
-  client?: Looks | null;
+  client?: BrandedClient | null;
   uiLocales?: string | null;
   /** Where the answer to the page's form may redirect, besides the service itself. */
   formActions?: readonly string[];
@@ -67,7 +67,7 @@ export function sendPage<P extends keyof Pages>(
 }
 
 interface Reader {
-  client?: Pick<Looks, 'settings'> | null;
+  client?: Pick<BrandedClient, 'settings'> | null;
   uiLocales?: string | null;
 }
 
@@ -79,4 +79,7 @@ export const readerLocaleOf = ({ headers }: FastifyRequest, { client, uiLocales 
     default: client?.settings.defaultLocale,
   });
 
-const brandingOf = ({ settings: { branding } }: Looks): Branding => ({ ...branding, name: branding.name ?? '' });
+const brandingOf = ({ settings: { branding } }: BrandedClient): Branding => ({
+  ...branding,
+  name: branding.name ?? '',
+});

@@ -83,7 +83,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const read = readParameters(request.query, request.body);
     const client = await clients.find(clientIdOf(read));
     if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
-    request.looks = client;
+    request.brandedClient = client;
     inShareOf(client.accountId);
     const form = onlyOnce(read, [...read.values.keys()]);
     const uiLocales = form.get('ui_locales')?.slice(0, 100) ?? null;

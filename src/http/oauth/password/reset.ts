@@ -76,7 +76,7 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
 
 async function sendDone(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const returnUrl = returnUrlAfterUse(link, visit.begins);
+  const returnUrl = returnUrlAfterUse(link, visit.initiateLogin);
   if (wantsJson(request)) {
     return reply.send({ status: 'password_changed', continue_to: returnUrl });
   }

@@ -81,7 +81,7 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
 
 async function sendConfirmed(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const returnUrl = returnUrlAfterUse(link, visit.begins);
+  const returnUrl = returnUrlAfterUse(link, visit.initiateLogin);
   if (wantsJson(request)) {
     return reply.send({ status: 'email_verified', continue_to: returnUrl });
   }

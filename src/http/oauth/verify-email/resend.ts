@@ -50,7 +50,7 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
     const { link } = await links.look({ token, browser: browserCookie.read(request) });
     const visit = await linkVisit(provider, request, reply, link);
     const values = {
-      nextUrl: link && returnUrlOf(link, visit.begins),
+      nextUrl: link && returnUrlOf(link, visit.initiateLogin),
       client: visit.client && shownClient(visit.client),
     };
     return sendPage(request, reply, 'mail-sent', values, linkPageOptions(visit));
