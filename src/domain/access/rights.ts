@@ -65,7 +65,10 @@ export function createRights({
     holdsAt,
     gainedBy: createGained({ db, evaluation, now }),
 
-    /** Does the same for several existing nodes: for an end user in one check, for other callers one by one. */
+    /**
+     * Returns whether the right is held at each of several existing nodes, by their ids. An end user needs one check
+     * for all of them, other callers one for each.
+     */
     async holdsAtEach(scope: EnvironmentScope, caller: Caller, required: RequiredRight, nodeIds: Iterable<string>) {
       const holds = new Map<string, Holding>([...nodeIds].map((nodeId) => [nodeId, 'held']));
       if (caller.type === 'identity') {

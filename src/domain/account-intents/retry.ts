@@ -52,7 +52,10 @@ export const createAccountRetry =
 /** What precedes the intent's id in the workflow id that the Temporal UI shows. */
 const processOf = /^account-intent\//;
 
-/** The same for the operators of the service: an intent belongs to no Account, so no Account's support can see it. */
+/**
+ * Retries a failed intent on behalf of the operators of the service: an intent belongs to no Account, so no Account's
+ * support can see it.
+ */
 export function createAccountRetryByOperator(deps: AccountRetryDeps) {
   const retryOne = createAccountRetry(deps);
   return async (name: string): Promise<'retried' | 'not_found' | 'not_failed'> => {

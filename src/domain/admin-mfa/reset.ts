@@ -25,7 +25,10 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
   return endAdministratorAccess(tx, { userId, now });
 }
 
-/** Does the same for the operator, where nobody else may: for an only Owner, or a member of several Accounts. */
+/**
+ * Resets the second factors of an administrator on behalf of the operator, where nobody else may: of an only Owner, or
+ * a member of several Accounts.
+ */
 export const createMfaResetByOperator =
   ({ db, now }: { db: Db; now: Clock }) =>
   /** Notifies the person by mail. False if nobody has the address. */

@@ -39,8 +39,8 @@ export interface Conditions {
   /** On columns that `event_counts` has too. */
   common: string[];
   /**
-   * The same for rows. An Environment's are found by its id alone: a generic plan could expect its Account to be as
-   * small.
+   * The `common` conditions as they are written for the rows themselves. An Environment's rows are found by its id
+   * alone: a generic plan could expect its Account to be as small.
    */
   ofRows: string[];
   /** On columns that only the rows themselves have. */

@@ -3,8 +3,8 @@ export const greetingOf = ({ firstName, email }: { firstName: string | null; ema
   firstName ?? email.slice(0, email.lastIndexOf('@'));
 
 /**
- * Does the same for an address that may be unconfirmed. A name stored before the confirmation is not used: anybody may
- * have chosen it, and it could say anything to a stranger.
+ * Returns how a mail to an address that may be unconfirmed addresses its owner. A name stored before the confirmation
+ * is not used: anybody may have chosen it, and it could say anything to a stranger.
  */
 export const greetingOfOwner = ({
   isVerified,

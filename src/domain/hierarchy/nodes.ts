@@ -25,7 +25,7 @@ export interface NewNode {
   metadata: Record<string, unknown>;
 }
 
-/** @throws DomainError nodes.node_not_found */
+/** Returns a node of the Environment. @throws DomainError nodes.node_not_found */
 export async function findNode(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {
   const node = await tx.findOneBy(Node, { ...within(scope), id });
   if (!node) throw new DomainError('nodes.node_not_found');
@@ -33,7 +33,7 @@ export async function findNode(tx: EntityManager, scope: EnvironmentScope, id: s
 }
 
 /**
- * Returns the same, locked until the end of the transaction.
+ * Returns a node, locked until the end of the transaction.
  * @throws DomainError nodes.node_not_found
  */
 export async function findLocked(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {

@@ -38,9 +38,9 @@ export interface Identities {
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<ListedWithRoles>>;
   /** Identities with a role at a node itself. @throws DomainError nodes.node_not_found */
   listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<ListedWithRoles>>;
-  /** @throws DomainError identity.not_found if there is no such member of the Environment */
+  /** Returns a member of the Environment. @throws DomainError identity.not_found */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
-  /** Does the same, with the roles that it holds or is going to hold. @throws DomainError identity.not_found */
+  /** Returns a member with the roles that they hold or are going to hold. @throws DomainError identity.not_found */
   getInDetail(scope: EnvironmentScope, id: string): Promise<MemberInDetail>;
   /**
    * Creates an Identity, or makes one of the Account's directory a member here (contract §10).

@@ -70,7 +70,10 @@ export function readMembers(
   return db.transaction(scope, (tx) => readPageOfMembers(askIn(tx), scope, page, meant));
 }
 
-/** Does the same with a given way to run a statement, such as a transaction. @throws DomainError validation.failed */
+/**
+ * Reads a page of members as `readMembers` does, but runs its statements by `ask`, for example in a transaction.
+ * @throws DomainError validation.failed for a search that finds too many
+ */
 export async function readPageOfMembers(
   ask: Ask,
   { accountId, environmentId }: EnvironmentScope,

@@ -32,7 +32,7 @@ export type ListedInvite = Pick<IdentityInvite, (typeof shownOfInvite)[number] |
   environmentName: string;
 };
 
-/** The same, with all columns of its row. */
+/** An invite as lists show it, with all columns of its row. */
 export type ShownIdentityInvite = IdentityInvite & ListedInvite;
 
 /** Which invites. Invitations of an organization have lists of their own. */

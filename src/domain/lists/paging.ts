@@ -74,7 +74,10 @@ export function rangeOf(itemCount: number, request: Sorted): RowRange {
   return { at: 0, count: take + 1, fromBack: false, direction: order, behind: readCursor(after) };
 }
 
-/** Returns the same if the total is read together with the page, and so not known yet: never from the other end. */
+/**
+ * Returns the rows to read for a page if the total is read together with them, and so not known yet: they are never
+ * read from the other end.
+ */
 export const forwardRange = (request: Sorted): RowRange => rangeOf(Number.POSITIVE_INFINITY, request);
 
 /**

@@ -71,7 +71,10 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     });
   }
 
-  /** Does the same for a person who may be joining by another request as well; null if they are not let in. */
+  /**
+   * Makes the owner of the address a member, who may be joining by another request at the same time.
+   * @returns the id of the person; null if they are not let in
+   */
   async function joinOnce(scope: EnvironmentScope, email: string, cap: number): Promise<string | null> {
     for (let attempt = 1; attempt <= 2; attempt++) {
       try {

@@ -55,7 +55,7 @@ export interface RightCode {
   email: string | null;
 }
 
-/** The same, for one that was just spent. */
+/** A code that was typed correctly and has just been spent. */
 export interface SpentCode extends RightCode {
   consumedAt: Date;
 }

@@ -89,7 +89,7 @@ from unnest($3::citext[]) with ordinality as asked (email, position)
   cross join lateral (select * from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, asked.email)) offset 0) i
   cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}`,
 };
-/** Does the same, including people who may choose another Environment. */
+/** Finds the person of an address, even one who is no member here and may choose another Environment. */
 const findAnywhereStatement = {
   name: 'find_identity_for_sign_in_anywhere',
   text: `
@@ -184,7 +184,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     signIn: (scope: EnvironmentScope, attempt: PasswordSignIn) =>
       prove(find, scope, attempt) as Promise<PasswordResult>,
     /**
-     * The same, and also accepts people who could choose another Environment.
+     * Verifies a password as `signIn` does, and also accepts people who could choose another Environment.
      * @throws DomainError rate_limit.exceeded
      */
     signInAnywhere: (scope: EnvironmentScope, attempt: PasswordSignIn) => prove(findAnywhere, scope, attempt),

@@ -137,7 +137,8 @@ export function createMfaChallenges({
     },
 
     /**
-     * Does the same, to enroll the address.
+     * Mails a code by whose answer the address is enrolled as a factor.
+     * @returns when the sign-in expires now
      * @throws DomainError rate_limit.exceeded; mfa.challenge_invalid half an hour after the sign-in began
      */
     sendEnrollmentCode: (pending: OpenSignIn, locale: 'en' | 'de'): Promise<Date> =>

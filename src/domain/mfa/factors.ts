@@ -120,7 +120,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     },
 
     /**
-     * Does the same in the caller's transaction, which has checked the person: a sign-in has no session yet.
+     * Adds a factor as `enroll` does, in a transaction that has already checked the person: a sign-in has no session
+     * yet.
      * @param amr of that sign-in (RFC 8176)
      */
     enrollIn,

@@ -32,7 +32,8 @@ export const standsIn = (environmentId: string) =>
   `not exists (select from environments e where e.id = ${environmentId} and e.account_id is null)`;
 
 /**
- * The same as one look-up by key for each row, whatever the plan: a cached plan does not know how many rows there are.
+ * SQL: excludes the same rows by one look-up by key for each, whatever the plan: a cached plan does not know how many
+ * rows there are.
  */
 export const standsByKey = (environmentId: string) =>
   `(select e.account_id is null from environments e where e.id = ${environmentId}) is not true`;

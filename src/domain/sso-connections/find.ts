@@ -74,7 +74,10 @@ export async function lockRequests(tx: EntityManager, at: ConnectionAt): Promise
   if (connection) await lockRequestsOf(tx, at.scope, connection.id);
 }
 
-/** The same by the connection's id. For several connections, call it in the order of their ids. */
+/**
+ * Waits for sign-ins by a connection as `lockRequests` does, by its id. For several connections, call it in the order
+ * of their ids.
+ */
 export async function lockRequestsOf(
   tx: EntityManager,
   { accountId }: AccountScope,

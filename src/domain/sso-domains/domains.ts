@@ -116,8 +116,8 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
      *   while the process of a cancelled claim stops
      */
     async verify(of: Claimant, domain: string): Promise<SsoDomain> {
-      // The limit is checked before the look-up, which would be in vain, and after it, as other claims may have reached
-      // it.
+      // Checked before the look-up, which would otherwise be wasted, and again after it: other claims may have reached
+      // the limit meanwhile.
       const read = () =>
         db.transaction(of.scope, async (tx) => {
           const found = await find(tx, of, domain);

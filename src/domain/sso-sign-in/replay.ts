@@ -32,7 +32,10 @@ export async function assertNotReplayed(
   throw new SsoRefused('replayed', `This ${what} has already been used`);
 }
 
-/** Does the same in a transaction: if that is rolled back, the message was not accepted. @throws SsoRefused replayed */
+/**
+ * Accepts a message once, in a transaction: if that is rolled back, the message was not accepted.
+ * @throws SsoRefused replayed
+ */
 export const assertNotReplayedIn = (
   tx: EntityManager,
   connection: Pick<SsoConnection, 'id'>,

@@ -193,7 +193,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       return begun.length > 0;
     },
 
-    /** Does the same for an unsolicited response (SAML 2.0 Profiles §4.1.5). */
+    /** Stores the answer to a request that nobody sent: an unsolicited response (SAML 2.0 Profiles §4.1.5). */
     async admit(tx: EntityManager, request: NewSsoRequest, outcome: SsoOutcome): Promise<void> {
       const row = rowOf(request);
       await tx.insert(SsoRequest, { ...row, sealedAnswer: seal(row.id, outcome), answeredAt: row.createdAt });

@@ -35,7 +35,7 @@ export interface PortalAccess {
    * something.
    */
   capabilities: Capability[];
-  /** The same, including roles that apply only in a part of the place. */
+  /** `capabilities`, and those of roles that apply only in a part of the place. */
   capabilitiesInPart: Capability[];
 }
 

@@ -37,7 +37,9 @@ const firstStopOf = (columns: string, delivery: string, and = '') =>
 export const stopOf = (column: 'reason' | 'stopped_at', delivery: string): string =>
   firstStopOf(`s.${column}`, delivery);
 
-/** SQL: the same as a row to join; no row without such a stop, or if the delivery is not pending. */
+/**
+ * SQL: the first stop since a delivery became pending, as a row to join; no row if there is none, or it is not pending.
+ */
 export const firstStop = (delivery: string): string =>
   firstStopOf('s.reason, s.stopped_at', delivery, ` and ${delivery}.status = 'pending'`);
 

@@ -197,7 +197,7 @@ export interface Pages extends AccountPages, AdministratorPages, SignUpPages {
     againText: 'sso_failed.again' | 'sso_failed.another';
     /** The page that asks who the person is. */
     otherUrl: string | null;
-    /** The same page, for somebody with a recovery code of an organization that requires its provider. */
+    /** The page that asks who the person is, for a recovery code of an organization that requires its provider. */
     recoveryUrl: string | null;
   };
   /** Somebody comes back from a provider while somebody else is signed in, and nobody here asked for that. */

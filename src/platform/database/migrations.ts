@@ -88,7 +88,7 @@ async function lockMigrations(lock: QueryRunner): Promise<void> {
   while (!(await isTaken())) await sleep(retryLockMs);
 }
 
-/** It waited for too long, or for a transaction that waits for a table that it has locked. */
+/** The errors of a migration that waited for a lock for too long, or in a deadlock: it is tried again. */
 const yielding = ['lock_not_available', 'deadlock_detected'] as const;
 
 /** Runs the pending migrations. @returns false if one gave way to somebody with a table; those before it are done */

@@ -15,17 +15,17 @@ export const inForce = (at: string) => `(a.effective_from is null or a.effective
 export const assignedThen = (then: string) =>
   `(${then}::timestamptz is null or created_at <= ${then}) and (removed_at is null or ${then} < removed_at)`;
 
-/** It is in force or will be: neither removed nor over. */
+/** SQL: whether assignment `a` is in force or will be: it is neither removed nor over. */
 export const notEnded = (at: string) => `a.removed_at is null and ${overAfter('a', at)}`;
 
 /**
- * It has not ended, or ended less than a month ago: a refusal names a window that has ended. What ended earlier is not
- * read: a role for half an hour, every hour, is nine thousand windows in a year.
+ * SQL: whether an assignment has not ended, or ended less than a month ago: a refusal names a window that has ended.
+ * What ended earlier is not read: a role for half an hour, every hour, is nine thousand windows in a year.
  */
 export const notLongOver = (a: string, at: string) => overAfter(a, `${at}::timestamptz - interval '30 days'`);
 
 /**
- * It ends, by its removal or by its window, later than `at`. Written as in the index `role_assignments_in_force`, so
- * that of all assignments that a person ever had only these are read.
+ * SQL: whether an assignment ends later than `at`, by its removal or by its window. Written as in the index
+ * `role_assignments_in_force`, so that of all assignments that a person ever had only these are read.
  */
 const overAfter = (a: string, at: string) => `coalesce(least(${a}.removed_at, ${a}.effective_to), 'infinity') > ${at}`;

@@ -35,7 +35,10 @@ export async function lackingAt(
   return lacking;
 }
 
-/** Does the same for many grants, in order, worded for the caller. What several need at one node is checked once. */
+/**
+ * Returns the permissions that the caller lacks for each of many grants, in order, worded for the caller. What several
+ * grants need at one node is checked once.
+ */
 export async function lackingAtEach(
   evaluation: Evaluation,
   { environmentId }: EnvironmentScope,

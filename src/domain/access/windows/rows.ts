@@ -65,11 +65,14 @@ export async function closeWindows(tx: EntityManager, ids: readonly string[], at
 export const leaveNodes = (tx: EntityManager, nodeIds: readonly string[]): Promise<void> =>
   notifyProcessesWhere(tx, 'a.node_id = any($1)', [nodeIds]);
 
-/** Does the same before an Identity is deleted. */
+/** Wakes the processes of the windows of an Identity that is about to be deleted, as `leaveNodes` does. */
 export const leaveIdentity = (tx: EntityManager, identityId: string): Promise<void> =>
   notifyProcessesWhere(tx, 'a.identity_id = $1', [identityId]);
 
-/** Does the same before some people of an Environment are deleted with it. */
+/**
+ * Wakes the processes of the windows of people who are about to be deleted with their Environment, as `leaveNodes`
+ * does.
+ */
 export const leaveEnvironment = (tx: EntityManager, environmentId: string, identityIds: readonly string[]) =>
   notifyProcessesWhere(tx, 'a.environment_id = $1 and a.identity_id = any($2)', [environmentId, identityIds]);
 
