@@ -1,7 +1,7 @@
 import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
 import { userSecretContext } from './totp.js';
 
-/** Encrypts anew the authenticator secrets of platform admins that an older master key sealed; returns how many. */
+/** Re-encrypts the authenticator secrets of platform admins that an older master key sealed; returns how many. */
 export const resealUserFactors = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
     table: 'user_mfa_factors',

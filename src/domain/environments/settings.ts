@@ -118,7 +118,10 @@ async function assertUsable(tx: EntityManager, scope: EnvironmentScope, id: stri
   if (connection.status !== 'active') throw invalidField(field, 'not_active', 'is not active');
 }
 
-/** Without a factor to enroll, sign-ins continue without one, and an organization would require MFA in vain. */
+/**
+ * Without a factor to enroll, sign-ins continue without one, and requiring MFA for an organization would have no
+ * effect.
+ */
 async function assertFactorOfOrganizations(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

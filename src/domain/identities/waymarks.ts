@@ -48,7 +48,7 @@ export async function fromWaymark(
 export interface WaymarkRules {
   /** From this many members on. */
   fewest: number;
-  /** One for this many members. They are set anew once this many have left, or five times as many have joined. */
+  /** One for this many members. They are set again once this many have left, or five times as many have joined. */
   every: number;
   /** Milliseconds in which any transaction that adds a member has ended. Waymarks are only set among older members. */
   settledMs: number;

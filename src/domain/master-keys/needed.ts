@@ -37,7 +37,7 @@ const sealed = (what: string, table: string, column: string): Kind => ({
   where: `${column} is not null`,
 });
 
-/** Everything that is sealed or derived for a limited time only, and so is not encrypted anew. */
+/** Everything that is sealed or derived for a limited time only, and so is not re-encrypted. */
 export const neededFor: readonly Kind[] = [
   derived('links of registrations', 'pending_registrations', `status = 'pending'`),
   derived('links of invites of administrators', 'administrator_invites', `status = 'pending'`),

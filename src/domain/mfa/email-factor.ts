@@ -69,7 +69,7 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
       return { id, type: 'email_otp', label: 'Email' };
     },
 
-    /** Makes the code valid again, where its factor could not be added for want of capacity. */
+    /** Makes the code valid again, where its factor could not be added for lack of capacity. */
     giveBack: ({ id }: Pick<NewFactor, 'id'>): Promise<void> => emailedCodes.giveBack(id),
 
     /** The id of the factor that this code enrolled within the last minute; null for any other code. */

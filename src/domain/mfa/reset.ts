@@ -19,7 +19,7 @@ export const createMfaReset =
   ({ db, now }: { db: Db; now: Clock }) =>
   /**
    * Removes all second factors, recovery codes and trusted devices of a member, ends sign-ins that wait for a factor,
-   * and starts the time to enroll anew. Sessions continue.
+   * and restarts the time to enroll. Sessions continue.
    * @returns what is left of them
    * @throws DomainError identity.not_found where the Environment has no such member
    */

@@ -26,7 +26,7 @@ export interface SigningKeys {
   jwks(): Promise<{ keys: JWK[] }>;
   /** Makes the next key when it is time, and deletes keys that nothing needs. Safe to repeat. */
   rotate(): Promise<{ created: string | null }>;
-  /** Encrypts anew the private keys that an older master key sealed; returns how many. */
+  /** Re-encrypts the private keys that an older master key sealed; returns how many. */
   reseal(): Promise<number>;
 }
 

@@ -8,7 +8,7 @@ import { ended } from './ended.js';
 
 /**
  * Locks the address until the transaction ends: nobody else stores a registration of it or becomes its User. Without
- * the lock, a registration stored meanwhile would neither see the User nor be seen, and would wait in vain.
+ * the lock, a registration stored meanwhile would neither see the User nor be seen, and its link would not work.
  */
 export const lockAddress = (tx: EntityManager, email: string): Promise<void> =>
   lockExclusively(tx, `registrations/${countedAddress(email)}`);

@@ -75,7 +75,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       return key;
     },
 
-    /** Encrypts anew the keys that an older master key sealed; returns how many. */
+    /** Re-encrypts the keys that an older master key sealed; returns how many. */
     reseal: (): Promise<number> =>
       db.transaction('system', async (tx) => {
         const rows = await tx.find(SsoSigningKey, { lock: { mode: 'pessimistic_write' } });

@@ -11,7 +11,7 @@ import type { Assertion, ProviderHandle } from '../sso-protocols/assertion.js';
 /** The context of a sealed handle. */
 const handleContext = (id: string): string => `sso-session:${id}`;
 
-/** Encrypts anew the handles that an older master key sealed; returns how many. */
+/** Re-encrypts the handles that an older master key sealed; returns how many. */
 export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
     table: 'sso_sessions',

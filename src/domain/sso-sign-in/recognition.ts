@@ -29,7 +29,7 @@ export const personRefusals = [
   /** No member of the Environment or of the organization, and the connection does not provision. */
   'not_a_member',
   'identity_inactive',
-  /** The provider has not authenticated them anew, although it was requested. */
+  /** The provider has not authenticated them again, although it was requested. */
   'reauthentication_missing',
 ] as const;
 export type PersonRefusal = (typeof personRefusals)[number];

@@ -32,15 +32,15 @@ export const endsConnection = ({ severity, code = '', routine = '' }: Partial<pg
 
 /**
  * Whether the error says that a prepared statement returns other types than before: somebody has changed a column
- * underneath it. A new connection prepares it anew.
+ * underneath it. A new connection prepares it again.
  */
 export const isOutdatedPlan = ({ code, routine }: Partial<pg.DatabaseError>): boolean =>
   code === '0A000' && routine === 'RevalidateCachedQuery';
 
 /**
- * Whether the error says that PostgreSQL's queue of notifications is full: a session of anybody's, on any database of the
- * server, listens and does not end its transaction. Until it does, commits that notify fail. The code alone is also that
- * of values that are too long for an index.
+ * Whether the error says that PostgreSQL's queue of notifications is full: a session of anybody's, on any database of
+ * the server, listens and does not end its transaction. Until it does, commits that notify fail. The code alone is also
+ * that of values that are too long for an index.
  */
 export const isNotificationQueueFull = ({ code, routine }: Partial<pg.DatabaseError>): boolean =>
   code === '54000' && routine === 'PreCommit_Notify';

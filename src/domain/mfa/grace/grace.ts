@@ -63,7 +63,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
       ofAccount(scope, (tx) => settleEnrollment(tx, scope, identityId, now())),
 
     /**
-     * Starts the grace anew after an administrator has reset the person's factors: here at once, elsewhere at the next
+     * Restarts the grace after an administrator has reset the person's factors: here at once, elsewhere at the next
      * sign-in.
      */
     reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>

@@ -7,7 +7,7 @@ import { waitUntilStopped } from '../../wait-until-stopped.js';
 import { mfaGraceInput } from './rules.js';
 
 /**
- * Waits until the run of a cancelled grace has stopped, before the person's grace begins anew.
+ * Waits until the run of a cancelled grace has stopped, before the person's grace begins again.
  * @throws DomainError service.unavailable while the run of a cancelled one stops
  */
 export async function letGraceStop(

@@ -64,7 +64,7 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
     },
 
     /**
-     * The factor that an answer makes. Its challenge is spent by that, whatever comes of it.
+     * The factor that an answer makes. Its challenge is spent by that, even if the answer is refused.
      * @throws DomainError mfa.enrollment_expired for a challenge that was used, or is not the last one;
      *   mfa.code_invalid
      */

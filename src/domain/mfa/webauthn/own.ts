@@ -50,7 +50,7 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
     },
 
     /**
-     * The factor for an answer. The challenge is spent, whatever comes of it.
+     * The factor for an answer. The challenge is spent, even if the answer is refused.
      * @throws DomainError mfa.enrollment_expired for a challenge that was used, is too old or of another session;
      *   mfa.code_invalid
      */
@@ -62,7 +62,7 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
       return webauthn.verifyEnrollment({ challenge, sent, label });
     },
 
-    /** Allows the same answer once more, where its factor could not be added for want of capacity. */
+    /** Allows the same answer once more, where its factor could not be added for lack of capacity. */
     async giveBack({ sessionId, token }: Pick<OwnAttestation, 'sessionId' | 'token'>): Promise<void> {
       const content = openSealedJson<SealedChallenge>(sealing, token, context(sessionId));
       if (content) await unspend(db, content.challenge);

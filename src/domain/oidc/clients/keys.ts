@@ -10,7 +10,7 @@ export interface ClientKeys {
   /**
    * The public keys that a client has registered, as jose's key resolver.
    * @throws OAuthError invalid_client; DomainError service.unavailable if its `jwks_uri` does not respond, which is not
-   *   the client's fault. The resolver throws the same for a key that it has to fetch anew
+   *   the client's fault. The resolver throws the same for a key that it has to fetch again
    */
   of(client: Client): Promise<JWTVerifyGetKey>;
 }

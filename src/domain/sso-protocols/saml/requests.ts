@@ -16,7 +16,7 @@ export interface RequestToSend {
   requestId: string;
   /** The RelayState, which the response returns: a secret, works once, at most 80 bytes (SAML 2.0 Bindings §3.4.3). */
   state: string;
-  /** Whether the person has to authenticate anew, even if the connection does not require it of everybody. */
+  /** Whether the person has to authenticate again, even if the connection does not require it of everybody. */
   forceAuthn?: boolean;
 }
 
