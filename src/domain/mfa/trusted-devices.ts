@@ -5,9 +5,9 @@ import { after, type Clock, hours, days as inMs } from '../../platform/clock.js'
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
+import { accountPageLimit } from '../account-page-limit.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { maxListed } from '../own-account.js';
 
 export interface Trust extends TrustedBrowser {
   identityId: string;
@@ -115,7 +115,7 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
         tx.findAndCount(TrustedDevice, {
           where: { ...within(scope), identityId, expiresAt: MoreThan(now()) },
           order: { lastUsedAt: 'desc', id: 'desc' },
-          take: maxListed,
+          take: accountPageLimit,
         }),
       ),
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
+import { accountPageLimit } from '../account-page-limit.js';
 import { DomainError } from '../errors.js';
-import { maxListed } from '../own-account.js';
 import { endSessions } from './end-sessions.js';
 import { idleSecondsOf, openUntil } from './idle.js';
 import { livingGrant } from './living-grant.js';
@@ -49,7 +49,7 @@ select s.id, s.user_agent as "userAgent", s.created_at as "createdAt", s.authent
 from sessions s
 where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.revoked_at is null
   and (${isOpen} or exists (select from grants g where g.session_id = s.id and ${livingGrant('$4')}))
-order by s.authenticated_at desc, s.id desc limit ${maxListed}`,
+order by s.authenticated_at desc, s.id desc limit ${accountPageLimit}`,
 };
 
 const strengthenStatement = {

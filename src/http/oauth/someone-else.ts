@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { askingWho } from './asking-who.js';
+import { withAccountSelection } from './account-selection.js';
 import type { HostedOptions } from './options.js';
 
 interface Continuation {
@@ -28,5 +28,5 @@ export async function pastSomeoneElse(
 function asking(url: string): string {
   const [path, query] = url.split('?');
   if (path !== '/oauth/authorize') return url;
-  return `${path}?${new URLSearchParams(askingWho(Object.fromEntries(new URLSearchParams(query))))}`;
+  return `${path}?${new URLSearchParams(withAccountSelection(Object.fromEntries(new URLSearchParams(query))))}`;
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { methodsOf } from '../../domain/environments/login-methods.js';
 import { wantsSso } from '../../domain/organizations/barred.js';
 import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
-import { askingWho } from '../oauth/asking-who.js';
+import { withAccountSelection } from '../oauth/account-selection.js';
 import { pageOptions } from '../oauth/page-options.js';
 import { offersSso, type Visit } from '../oauth/visit.js';
 import { sendPage } from '../pages/send-page.js';
@@ -56,7 +56,7 @@ const linksFrom = (visit: Visit, code: SsoFailure): Links => {
   const { client, authorizeRequest, methods, organization } = visit;
   const { method: _, ...same } = authorizeRequest.parameters;
   const { login_hint: __, ...ofNobody } = same; // it may name the one who was refused
-  const parameters = isWrongAccount(code) ? askingWho(ofNobody) : same;
+  const parameters = isWrongAccount(code) ? withAccountSelection(ofNobody) : same;
   const isOnly = organization !== null && wantsSso(organization.policy);
   const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
   return {

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
+import { accountPageLimit } from '../../../domain/account-page-limit.js';
 import { fullNameOf } from '../../../domain/full-name.js';
 import { destinationOf, siteOf } from '../../../domain/oidc/clients/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
-import { maxListed } from '../../../domain/own-account.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
@@ -48,7 +48,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
         logins.recoveryCodes.remaining(scope, identityId),
         logins.trustedDevices.list(scope, identityId),
         logins.ownSessions.list(scope, identityId),
-        logins.ownApplications.list(scope, identityId, maxListed),
+        logins.ownApplications.list(scope, identityId, accountPageLimit),
       ]);
     const adding = isBound ? { addable: [], cameByMail: false } : addableBy({ session, client }, factors, profile);
     return {
