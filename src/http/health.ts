@@ -28,9 +28,9 @@ export const health: FastifyPluginAsync<HealthOptions & { isStopping: () => bool
     { config, schema: { hide: true, response: { 200: Readiness, 503: Readiness } } },
     async (_request, reply) => {
       const states = await statesOf(checks);
-      const away = Object.entries(states).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
-      const serves = away.every((name) => dispensable.includes(name));
-      const part = away.length === 0 ? 'ok' : serves ? 'degraded' : 'unavailable';
+      const failing = Object.entries(states).flatMap(([name, state]) => (state === 'ok' ? [] : [name]));
+      const serves = failing.every((name) => dispensable.includes(name));
+      const part = failing.length === 0 ? 'ok' : serves ? 'degraded' : 'unavailable';
       const status = isStopping() ? 'stopping' : part;
       const isReady = serves && status !== 'stopping';
       if (!isReady) reply.header('retry-after', 5);

@@ -27,7 +27,7 @@ const closedMeanwhile = 'AcceptedUpdateCompletedWorkflow';
 /** Returns what a failed call to Temporal means for the domain: a rule's refusal, an outage, or the error itself. */
 export function processError(error: unknown): unknown {
   if (error instanceof WorkflowUpdateFailedError) return refusal(error);
-  if (isTemporalAway(error)) return new DomainError('service.unavailable', { retryAfter, cause: error });
+  if (isTemporalUnavailable(error)) return new DomainError('service.unavailable', { retryAfter, cause: error });
   return error;
 }
 
@@ -38,7 +38,7 @@ export const hasEnded = (error: unknown): boolean =>
   grpcCode(error) === alreadyExists;
 
 /** Returns whether Temporal itself is unavailable, and not a workflow's work undone. */
-export function isTemporalAway(error: unknown): boolean {
+export function isTemporalUnavailable(error: unknown): boolean {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || error instanceof NamespaceNotFoundError) return true;
   const refused = grpcErrorOf(error);
   return refused !== undefined && (!aboutTheRequest.has(refused.code) || lacksSearchAttributes(refused));

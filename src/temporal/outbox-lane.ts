@@ -31,10 +31,10 @@ const batchMs = 500;
 /** How many starts of earlier batches may still be under way. */
 const maxSlow = 100;
 /** For how long after an accepted start Temporal is considered available, even if another message meets an outage. */
-const thereMs = 10_000;
+const availableForMs = 10_000;
 
 /** Seconds until a message is tried again while all of Temporal is unavailable; that does not count as an attempt. */
-const awayS = 5;
+const unavailablePauseS = 5;
 /** Returns the seconds until a message is tried again whose own start has failed. */
 const pauseAfter = (attempts: number) => Math.min(2 ** Math.min(attempts, 10), 300);
 
@@ -57,24 +57,24 @@ export async function runLane(
 ): Promise<void> {
   const db = answeredWithin(anyDb, answerWithinMs);
   const claims = createClaims(db, lane, batchSize);
-  let isAway = false;
-  let takenAt = -thereMs;
-  let backAt = -thereMs;
+  let isUnavailable = false;
+  let takenAt = -availableForMs;
+  let backAt = -availableForMs;
   const slow = new Set<Promise<void>>();
 
   function noteTaken(): void {
     takenAt = performance.now();
-    if (!isAway) return;
+    if (!isUnavailable) return;
     backAt = takenAt;
-    isAway = false;
+    isUnavailable = false;
     log.info('Temporal answers again');
   }
   /** @returns whether Temporal as a whole was unavailable for a start that began then */
   function noteOutage(begunAt: number, status: string | undefined): boolean {
     if (begunAt < backAt) return true;
-    if (performance.now() - takenAt < thereMs) return false;
-    if (!isAway) log.warn({ status }, 'Temporal does not answer; workflows wait in the outbox');
-    isAway = true;
+    if (performance.now() - takenAt < availableForMs) return false;
+    if (!isUnavailable) log.warn({ status }, 'Temporal does not answer; workflows wait in the outbox');
+    isUnavailable = true;
     return true;
   }
 
@@ -96,13 +96,13 @@ export async function runLane(
         : isProcessName(message.process)
           ? faultOf(error)
           : 'unknown process';
-      const away = outage && noteOutage(begunAt, status);
+      const isOutageOfAll = outage && noteOutage(begunAt, status);
       if (!outage)
         log.warn({ messageId: message.id, workflow: message.process, reason }, 'a workflow cannot be started');
       const { id, attempts } = message;
       await db.statement(
         postpone,
-        away ? [id, awayS, reason, attempts - 1] : [id, pauseAfter(attempts), reason, attempts],
+        isOutageOfAll ? [id, unavailablePauseS, reason, attempts - 1] : [id, pauseAfter(attempts), reason, attempts],
       );
       return false;
     }
@@ -136,7 +136,7 @@ export async function runLane(
     if (slow.size >= maxSlow) await Promise.race(slow);
     const { messages, more } = await claims.next();
     await deliverAll(messages);
-    return more && !isAway;
+    return more && !isUnavailable;
   }
 
   for (let more = true; !(await isOver(!more)); ) {

@@ -15,7 +15,7 @@ import {
 } from '../platform/process-kinds.js';
 import { connectionOptions, type TemporalServer } from '../platform/temporal-connection.js';
 import { createAnswers, type Waits } from './answers.js';
-import { hasEnded, isTemporalAway, processError } from './errors.js';
+import { hasEnded, isTemporalUnavailable, processError } from './errors.js';
 import { isOpen, lookAt } from './look.js';
 import { tracedClient } from './tracing-client.js';
 
@@ -144,7 +144,7 @@ async function repeating<T>(
     try {
       return await connection.withDeadline(deadline, call);
     } catch (error) {
-      const again = isTemporalAway(error) && !closing.aborted && Date.now() + retryMs < deadline;
+      const again = isTemporalUnavailable(error) && !closing.aborted && Date.now() + retryMs < deadline;
       if (!again) throw processError(error);
     }
   }

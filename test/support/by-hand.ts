@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import { isTemporalAway } from '../../src/temporal/errors.js';
+import { isTemporalUnavailable } from '../../src/temporal/errors.js';
 import { traceHeader } from '../../workflows/trace-header.js';
 import type { CrashWorld } from './crash/world.js';
 import { namespace } from './temporal.js';
@@ -12,7 +12,7 @@ export async function unlessAway<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      if (!isTemporalAway(error) || tries > 100) throw error;
+      if (!isTemporalUnavailable(error) || tries > 100) throw error;
       await sleep(500);
     }
   }

@@ -117,7 +117,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
         const url = look && urlOf(temporalUi, look);
         return { ...row, temporal: look && { ...look, url }, temporalState: look ? 'available' : 'unknown' };
       } catch (error) {
-        if (!isAway(error)) throw error;
+        if (!isUnavailable(error)) throw error;
         return { ...row, temporal: null, temporalState: 'unavailable' };
       }
     },
@@ -187,7 +187,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     try {
       return (await processes.cancel(workflowId)) ? 'cancel_requested' : 'not_running';
     } catch (error) {
-      if (!isAway(error)) throw error;
+      if (!isUnavailable(error)) throw error;
       return 'temporal_unavailable';
     }
   }
@@ -215,7 +215,7 @@ function assertPossible(kind: Kind, { state }: ProcessRow, verb: Verb): void {
     throw new DomainError(verb === 'retry' ? 'process.not_failed' : 'process.not_running');
 }
 
-const isAway = (error: unknown) => error instanceof DomainError && error.code === 'service.unavailable';
+const isUnavailable = (error: unknown) => error instanceof DomainError && error.code === 'service.unavailable';
 
 const urlOf = ({ url, namespace }: AccountProcessesDeps['temporalUi'], { workflowId, runId }: ProcessLook) =>
   url && `${url}/namespaces/${namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`;

@@ -71,16 +71,16 @@ const dependencyFailures = counter(
   'Requests to third-party services that were not answered.',
   ['dependency'],
 );
-const whileAway = {
+const whileUnavailable = {
   breach_check: 'the breach check does not answer; the bundled list of common passwords decides',
   captcha: 'the captcha service does not answer; nobody passes',
 };
 /** Returns a function that counts a failed call of an external service, and logs its consequence. */
 export const notingOutages =
-  (log: { warn(details: object, message: string): void }, dependency: keyof typeof whileAway) =>
+  (log: { warn(details: object, message: string): void }, dependency: keyof typeof whileUnavailable) =>
   (error: unknown): void => {
     dependencyFailures.inc({ dependency });
-    log.warn({ err: error }, whileAway[dependency]);
+    log.warn({ err: error }, whileUnavailable[dependency]);
   };
 export const mails = counter('gatehouse_mails_total', 'Emails that have ended, by outcome.', ['status']);
 export const mailDelay = histogram(

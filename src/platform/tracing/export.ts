@@ -141,14 +141,15 @@ async function exporterOf(protocol: TracesOptions['protocol']): Promise<SpanExpo
 
 /** Logs once when spans cannot be sent, and when they can again; they are dropped meanwhile, and nothing waits. */
 function loggingOnce(exporter: SpanExporter, log: TracesOptions['log']): SpanExporter {
-  let isAway = false;
+  let isUnavailable = false;
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
         const failed = result.code !== ExportResultCode.SUCCESS;
-        if (failed && !isAway) log.warn({ fault: faultOf(result.error) }, 'traces cannot be sent; they are given up');
-        if (!failed && isAway) log.info('traces are taken again');
-        isAway = failed;
+        if (failed && !isUnavailable)
+          log.warn({ fault: faultOf(result.error) }, 'traces cannot be sent; they are given up');
+        if (!failed && isUnavailable) log.info('traces are taken again');
+        isUnavailable = failed;
         done(result);
       });
     },
