@@ -20,7 +20,7 @@ import {
   type Sent,
 } from '../support/fuzz-input.js';
 import { marker } from '../support/fuzz-values.js';
-import { newPkce } from '../support/oauth.js';
+import { newPkce } from '../support/oauth/sign-in.js';
 import { publicClient } from '../support/public-client.js';
 
 const seed = 20_261_121;

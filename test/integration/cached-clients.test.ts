@@ -1,5 +1,5 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { authorizeUrl } from '../support/oauth.js';
+import { authorizeUrl } from '../support/oauth/sign-in.js';
 import { newPublicClient, publicClient } from '../support/public-client.js';
 import { until } from '../support/until.js';
 

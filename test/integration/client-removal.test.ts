@@ -7,15 +7,9 @@ import { createOwnApplications } from '../../src/domain/sessions/own-application
 import { createOwnSessions } from '../../src/domain/sessions/own-sessions.js';
 import { after, hours } from '../../src/platform/clock.js';
 import { asOwner } from '../support/database.js';
-import {
-  basicOf,
-  newProvider,
-  refresh,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../support/oauth.js';
+import type { TestEnvironment } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { basicOf, refresh, tokensFor, userinfo } from '../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;

@@ -9,7 +9,9 @@ import { newAccount, send, startApi, type TestAccount, type TestApi } from '../s
 import { runProgram, savePrograms } from '../support/document-programs.js';
 import { inviteTo, linkTokenOf } from '../support/identity-invites.js';
 import { type Calls, callsWith } from '../support/nodes.js';
-import { Browser, password, redirectUri, type TestClient, tokensFor } from '../support/oauth.js';
+import { Browser } from '../support/oauth/browser.js';
+import { password, redirectUri, type TestClient } from '../support/oauth/environment.js';
+import { tokensFor } from '../support/oauth/tokens.js';
 import { patience } from '../support/patience.js';
 import { newPublicClient, publicClient, signedInAt } from '../support/public-client.js';
 import { rowsOf } from '../support/rows.js';

@@ -3,16 +3,10 @@ import { createErasures, type Erasures, type StepOutcome } from '../../src/domai
 import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { days } from '../../src/platform/clock.js';
 import { runInContext } from '../../src/platform/context.js';
-import {
-  authorizeUrl,
-  newProvider,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../support/oauth.js';
+import type { TestClient, TestEnvironment } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { authorizeUrl } from '../support/oauth/sign-in.js';
+import { refresh, tokensFor, userinfo } from '../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;

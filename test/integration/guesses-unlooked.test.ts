@@ -12,7 +12,9 @@ import { createUserGuesses } from '../../src/domain/users/guesses.js';
 import { createPasswordChange } from '../../src/domain/users/password-change.js';
 import { createSignIn } from '../../src/domain/users/sign-in.js';
 import { lastLink } from '../support/identity-mails.js';
-import { authorizeUrl, newProvider, password, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import { password, type TestEnvironment } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { authorizeUrl } from '../support/oauth/sign-in.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;

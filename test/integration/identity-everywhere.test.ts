@@ -7,7 +7,7 @@ import { subscribe } from '../support/api-webhooks.js';
 import { inviteTo } from '../support/identity-invites.js';
 import { totpCode } from '../support/mfa.js';
 import { callsWith } from '../support/nodes.js';
-import { authorizeUrl } from '../support/oauth.js';
+import { authorizeUrl } from '../support/oauth/sign-in.js';
 import { newPublicClient, signedInAt } from '../support/public-client.js';
 import { rowsOf } from '../support/rows.js';
 import { newDirectory, newUser, operations } from '../support/scim.js';

@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { countedAddress } from '../../src/domain/addresses/counted-address.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
-import { newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import type { TestEnvironment } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
 import { newOther } from '../support/other-environment.js';
 
 let world: TestProvider;

@@ -20,7 +20,9 @@ import { createMetrics } from '../../src/worker/metrics.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
 import { growthOf, labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
-import { codeFor, newProvider, redeem, refresh, type TestProvider } from '../support/oauth.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { codeFor } from '../support/oauth/sign-in.js';
+import { redeem, refresh } from '../support/oauth/tokens.js';
 import { registrationServices } from '../support/registration.js';
 import { expressionsWatched, namesWatched } from '../support/watched.js';
 

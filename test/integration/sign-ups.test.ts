@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { countSignUp, createIdentity } from '../../src/domain/sign-ups/sign-up.js';
 import { days } from '../../src/platform/clock.js';
-import { newProvider, type TestProvider } from '../support/oauth.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
 
 let provider: TestProvider;
 beforeAll(async () => {

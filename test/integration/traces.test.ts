@@ -10,7 +10,10 @@ import {
   traceparent,
 } from '../../src/platform/tracing/tracing.js';
 import { newAccount, startApi } from '../support/api.js';
-import { codeFor, newProvider, password, redeem, refresh, type TestProvider, userinfo } from '../support/oauth.js';
+import { password } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { codeFor } from '../support/oauth/sign-in.js';
+import { redeem, refresh, userinfo } from '../support/oauth/tokens.js';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.js';
 
 /** The settings as an operator sets them; the SDK reads them itself. */

@@ -1,16 +1,10 @@
 import type { AuthenticationResponseJSON, PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import { decodeJwt } from 'jose';
 import { createAuthenticator, type Flaws } from '../support/authenticator.js';
-import {
-  authorizeUrl,
-  newPkce,
-  newProvider,
-  redeem,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../support/oauth.js';
+import { redirectUri, type TestClient, type TestEnvironment } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../support/oauth/sign-in.js';
+import { redeem } from '../support/oauth/tokens.js';
 import { newOrganization } from '../support/organizations.js';
 import { fromPage, giveKey } from '../support/passkeys.js';
 

@@ -9,17 +9,10 @@ import { DomainError } from '../../src/domain/errors.js';
 import { readRegistrationResponse } from '../../src/domain/mfa/webauthn/responses.js';
 import { type AuthenticatorOptions, createAuthenticator, type Flaws } from '../support/authenticator.js';
 import { type CborValue, cbor } from '../support/cbor.js';
-import {
-  authorizeUrl,
-  newPkce,
-  newProvider,
-  password,
-  redeem,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../support/oauth.js';
+import { password, redirectUri, type TestClient, type TestEnvironment } from '../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../support/oauth/sign-in.js';
+import { redeem } from '../support/oauth/tokens.js';
 import { fromPage, giveKey } from '../support/passkeys.js';
 
 const baseUrl = 'http://localhost:3000';

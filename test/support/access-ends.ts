@@ -1,6 +1,6 @@
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestTotp } from './mfa.js';
-import type { TestClient } from './oauth.js';
+import type { TestClient } from './oauth/environment.js';
 
 /** An Environment in which people sign in at a client. */
 export interface Place {

@@ -1,6 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { hidden } from './mfa.js';
-import { type Browser, locationOf, password, type TestClient } from './oauth.js';
+import { type Browser, locationOf } from './oauth/browser.js';
+import { password, type TestClient } from './oauth/environment.js';
 
 type OfClient = Pick<TestClient, 'clientId'>;
 

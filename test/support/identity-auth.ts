@@ -1,5 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { password, type TestClient, type TestProvider } from './oauth.js';
+import { password, type TestClient } from './oauth/environment.js';
+import type { TestProvider } from './oauth/provider.js';
 
 type Headers = Record<string, string>;
 

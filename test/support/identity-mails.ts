@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
 import type { EmailTemplates } from '../../src/platform/mail/templates.js';
 import { mailSubjects } from '../../src/worker/mails.js';
-import type { TestProvider } from './oauth.js';
+import type { TestProvider } from './oauth/provider.js';
 
 export interface WaitingMail {
   template: keyof EmailTemplates;

@@ -5,16 +5,10 @@ import type { Enrollment, NewFactor } from '../../src/domain/mfa/factors.js';
 import { aal2 } from '../../src/domain/sessions/first-factor.js';
 import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
 import { createSessions } from '../../src/domain/sessions/sessions.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  password,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from './oauth.js';
+import { type Browser, locationOf } from './oauth/browser.js';
+import { password, type TestClient, type TestEnvironment } from './oauth/environment.js';
+import type { TestProvider } from './oauth/provider.js';
+import { authorizeUrl, newPkce } from './oauth/sign-in.js';
 
 /** Returns the code that an authenticator app shows at a moment. */
 export const totpCode = (secret: string, at: Date): string =>

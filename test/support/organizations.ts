@@ -3,7 +3,8 @@ import { Node, type NodeStatus } from '../../entities/node.js';
 import { type AuthenticationPolicy, Organization } from '../../entities/organization.js';
 import { OrganizationMember } from '../../entities/organization-member.js';
 import { defaultAuthenticationPolicy } from '../../src/domain/hierarchy/organization-rows.js';
-import type { TestEnvironment, TestProvider } from './oauth.js';
+import type { TestEnvironment } from './oauth/environment.js';
+import type { TestProvider } from './oauth/provider.js';
 
 interface Given {
   name?: string;

@@ -4,7 +4,8 @@ import { Environment, type EnvironmentType } from '../../entities/environment.js
 import { EnvironmentMembership } from '../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { environmentDefaults } from '../../src/domain/environments/defaults.js';
-import type { TestEnvironment, TestProvider } from './oauth.js';
+import type { TestEnvironment } from './oauth/environment.js';
+import type { TestProvider } from './oauth/provider.js';
 
 export interface Other {
   name?: string;

@@ -5,7 +5,8 @@ import { SsoDomain } from '../../entities/sso-domain.js';
 import { clientSecretContext } from '../../src/domain/sso-connections/secrets.js';
 import { callbackUrlOf, signedOutUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
-import { newProvider, type TestClient, type TestEnvironment, type TestProvider } from './oauth.js';
+import type { TestClient, TestEnvironment } from './oauth/environment.js';
+import { newProvider, type TestProvider } from './oauth/provider.js';
 import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.js';
 import { newOrganization, type TestOrganization } from './organizations.js';
 

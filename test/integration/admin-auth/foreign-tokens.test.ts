@@ -9,7 +9,9 @@ import { invite, newMember, newPerson, rolesByKey, sealing } from '../../support
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type Call, callsOf } from '../../support/calls.js';
-import { Browser, password as identityPassword, redirectUri, type TestClient, tokensFor } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
+import { password as identityPassword, redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { tokensFor } from '../../support/oauth/tokens.js';
 import { rowsOf } from '../../support/rows.js';
 
 const password = 'violet tractor 19';

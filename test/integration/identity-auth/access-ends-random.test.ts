@@ -10,7 +10,8 @@ import { AccessModel, type Person, type Place, type Session } from '../../suppor
 import { outcomeOf } from '../../support/answers.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { enrollTotp } from '../../support/mfa.js';
-import { password as firstPassword, newProvider, type TestProvider } from '../../support/oauth.js';
+import { password as firstPassword } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { newOther } from '../../support/other-environment.js';
 import { hashPassword } from '../../support/password-hashing.js';
 import { aLateOne, createRandom, type Random } from '../../support/random.js';

@@ -1,17 +1,10 @@
 import { follow } from '../../support/account.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { enrollTotp } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  newPkce,
-  newProvider,
-  password,
-  redeem,
-  redirectUri,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 /** Routes that count by themselves share a provider; tests that sign in need one with fresh counters. */
 let shared: TestProvider;

@@ -4,7 +4,9 @@ import { days, hours, minutes } from '../../../src/platform/clock.js';
 import { expectEqualTimes } from '../../support/equal-times.js';
 import { apiOf, bearer, type LoginResult, shapeOf } from '../../support/identity-auth.js';
 import { untilWaiting } from '../../support/lock-waits.js';
-import { basicOf, newProvider, password, type TestProvider, userinfo } from '../../support/oauth.js';
+import { password } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { basicOf, userinfo } from '../../support/oauth/tokens.js';
 import { startTurnstile } from '../../support/turnstile.js';
 
 let provider: TestProvider;

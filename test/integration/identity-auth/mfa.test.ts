@@ -7,7 +7,7 @@ import { createAuthenticator } from '../../support/authenticator.js';
 import { apiOf, bearer, type LoginResult } from '../../support/identity-auth.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { enrollTotp, hidden, passwordStep } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 
 let provider: TestProvider;

@@ -1,7 +1,8 @@
 import { hours } from '../../../src/platform/clock.js';
 import { apiOf, bearer, shapeOf } from '../../support/identity-auth.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
-import { newProvider, password, type TestEnvironment, type TestProvider } from '../../support/oauth.js';
+import { password, type TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

@@ -2,7 +2,8 @@ import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { days, minutes } from '../../../src/platform/clock.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
-import { newProvider, password, type TestProvider } from '../../support/oauth.js';
+import { password } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { newOther, type Other } from '../../support/other-environment.js';
 
 let provider: TestProvider;

@@ -7,7 +7,8 @@ import { createAdminTokens } from '../../../src/domain/users/admin-tokens.js';
 import { minutes, seconds } from '../../../src/platform/clock.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
-import { newProvider, type TestProvider, tokensFor, userinfo } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

@@ -3,7 +3,8 @@ import * as oidc from 'openid-client';
 import { freePort } from '../../../src/platform/embedded/ports.js';
 import type { LoginResult } from '../../support/identity-auth.js';
 import { enrollTotp } from '../../support/mfa.js';
-import { newProvider, password, type TestProvider } from '../../support/oauth.js';
+import { password } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 /** A browser application with its own pages, with `fetch` and an OpenID library that knows nothing of this API. */
 let provider: TestProvider;

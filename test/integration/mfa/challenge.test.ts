@@ -3,14 +3,10 @@ import { minutes } from '../../../src/platform/clock.js';
 import { hashSecret } from '../../../src/platform/crypto/one-time-secret.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  locationOf,
-  newProvider,
-  password,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { locationOf } from '../../support/oauth/browser.js';
+import { password, type TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 let provider: TestProvider;
 beforeAll(async () => {

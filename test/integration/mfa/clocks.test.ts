@@ -2,7 +2,7 @@ import { type OpenSignIn, provedIn } from '../../../src/domain/logins/pending-si
 import { firstFactor } from '../../../src/domain/sessions/first-factor.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { apiOf } from '../../support/identity-auth.js';
-import { newProvider, type TestProvider } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 /** A new password is set by an api whose clock is off: a sign-in with it, or with the former one, is what it is. */
 

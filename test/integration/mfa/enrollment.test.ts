@@ -8,15 +8,11 @@ import { days, minutes, seconds } from '../../../src/platform/clock.js';
 import { renderEmail } from '../../../src/platform/mail/templates.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  locationOf,
-  newProvider,
-  password,
-  redeem,
-  redirectUri,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { locationOf } from '../../support/oauth/browser.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 
 let provider: TestProvider;
 beforeAll(async () => {

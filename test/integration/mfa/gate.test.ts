@@ -4,7 +4,7 @@ import { createMfaGraces } from '../../../src/domain/mfa/grace/grace.js';
 import type { FirstFactor } from '../../../src/domain/sessions/first-factor.js';
 import { days } from '../../../src/platform/clock.js';
 import { enrollTotp, giveFactor, strongSession as signedInStrongly } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { newOther } from '../../support/other-environment.js';
 
 let provider: TestProvider;

@@ -4,7 +4,7 @@ import { DomainError } from '../../../src/domain/errors.js';
 import { createMfaAttempts } from '../../../src/domain/mfa/attempts.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 /** A provider with limits. Each answer comes from a new address, unless the address is what is counted. */

@@ -1,17 +1,11 @@
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { hours, seconds } from '../../../src/platform/clock.js';
 import { codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  newProvider,
-  redeem,
-  redirectUri,
-  type TestClient,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 
 /** Claims about a sign-in, read with a stock library. */
 let provider: TestProvider;

@@ -4,7 +4,9 @@ import { settleNewPassword } from '../../../src/domain/passwords/new-password.js
 import { days, hours } from '../../../src/platform/clock.js';
 import { interleaved } from '../../support/interleaving.js';
 import { codeIn, enrollTotp, giveFactor, hidden, passwordStep, strongSession } from '../../support/mfa.js';
-import { type Browser, newProvider, type TestEnvironment, type TestProvider } from '../../support/oauth.js';
+import type { Browser } from '../../support/oauth/browser.js';
+import type { TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 let provider: TestProvider;
 beforeAll(async () => {

@@ -2,13 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { counted, interleaved } from '../../support/interleaving.js';
 import { enrollTotp, passwordStep } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  newProvider,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 /** A sign-in with the former address while its person changes it: it begins no session, or one that the change ends. */
 
@@ -20,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Person = Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+type Person = TestIdentity;
 interface Place {
   environment: TestEnvironment;
   client: TestClient;

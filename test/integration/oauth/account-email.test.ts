@@ -3,19 +3,14 @@ import { minutes } from '../../../src/platform/clock.js';
 import { accountUrl, noticeOf, openAccount, send } from '../../support/account.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { alertOf, enrollTotp } from '../../support/mfa.js';
-import {
-  type Browser,
-  locationOf,
-  newProvider,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let wanted: string;
 let laptop: Browser;
 

@@ -7,22 +7,16 @@ import { accountUrl, follow, noticeOf, openAccount, send } from '../../support/a
 import { createAuthenticator } from '../../support/authenticator.js';
 import { untilWaiting } from '../../support/lock-waits.js';
 import { alertOf, enrollTotp, giveFactor, hidden, passwordStep, totpCode } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newProvider,
-  password,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { fromPage, giveKey } from '../../support/passkeys.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let laptop: Browser;
 let networks = 0;
 

@@ -5,23 +5,15 @@ import { createPasswords } from '../../../src/domain/passwords/passwords.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { accountUrl, follow, noticeOf, openAccount, send } from '../../support/account.js';
 import { alertOf, enrollTotp, hidden } from '../../support/mfa.js';
-import {
-  type Browser,
-  locationOf,
-  newProvider,
-  password,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let laptop: Browser;
 
 beforeAll(async () => {

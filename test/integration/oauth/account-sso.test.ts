@@ -3,7 +3,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { accountUrl, send } from '../../support/account.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
-import { authorizeUrl, type Browser, locationOf, redirectUri, type TestProvider } from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { redirectUri } from '../../support/oauth/environment.js';
+import type { TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';
 

@@ -1,7 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { accountUrl, send } from '../../support/account.js';
 import { hidden, totpCode } from '../../support/mfa.js';
-import { authorizeUrl, locationOf, redirectUri, type TestProvider } from '../../support/oauth.js';
+import { locationOf } from '../../support/oauth/browser.js';
+import { redirectUri } from '../../support/oauth/environment.js';
+import type { TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
 import { newOther } from '../../support/other-environment.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';

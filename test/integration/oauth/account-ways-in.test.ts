@@ -3,7 +3,9 @@ import { accountUrl, follow } from '../../support/account.js';
 import { createAuthenticator } from '../../support/authenticator.js';
 import { lastLink } from '../../support/identity-mails.js';
 import { enrollTotp, hidden } from '../../support/mfa.js';
-import { type Browser, locationOf, newProvider, password, type TestProvider } from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { fromPage, giveKey } from '../../support/passkeys.js';
 
 /** Every sign-in method leads to the account page, as it leads to a client, and nowhere else. */

@@ -3,25 +3,21 @@ import type { LightMyRequestResponse } from 'fastify';
 import { days, hours, minutes } from '../../../src/platform/clock.js';
 import { accountUrl, follow, openAccount, send } from '../../support/account.js';
 import { enrollTotp, hidden } from '../../support/mfa.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import {
-  type Browser,
-  locationOf,
-  newProvider,
   password,
   redirectUri,
-  refresh,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-  type TokenBody,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { refresh, type TokenBody, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let laptop: Browser;
 let phone: Browser;
 

@@ -1,25 +1,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import {
-  authorizeUrl,
-  codeFor,
-  newPkce,
-  newProvider,
-  password,
-  redeem,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, codeFor, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 // Simultaneous requests share a statement (docs/decisions/0053, 0059): each is answered by itself all the same.
 let world: TestProvider;
 let environment: TestEnvironment;
 let spa: TestClient;
 let server: TestClient;
-let people: Awaited<ReturnType<TestEnvironment['newIdentity']>>[];
+let people: TestIdentity[];
 
 beforeAll(async () => {
   world = await newProvider();

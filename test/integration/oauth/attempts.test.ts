@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import {
-  authorizeUrl,
-  newProvider,
-  password,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { newOther } from '../../support/other-environment.js';
 
 let world: TestProvider;

@@ -4,24 +4,23 @@ import type { EnvironmentType } from '../../../entities/environment.js';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { hours, minutes, seconds } from '../../../src/platform/clock.js';
 import { follow } from '../../support/account.js';
+import { locationOf } from '../../support/oauth/browser.js';
 import {
-  authorizeUrl,
-  codeFor,
-  locationOf,
-  newProvider,
   password,
   redirectUri,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
+import { tokensFor } from '../../support/oauth/tokens.js';
 import { newOther } from '../../support/other-environment.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 
 beforeAll(async () => {
   world = await newProvider();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { logoutsInsert } from '../../../src/domain/logout-tokens/queue.js';
-import { newProvider, type TestProvider, tokensFor } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { tokensFor } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 beforeAll(async () => {

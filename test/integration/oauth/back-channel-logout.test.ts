@@ -12,14 +12,10 @@ import { loopback } from '../../../src/platform/outbound/addresses.js';
 import { createOutbound, type Outbound } from '../../../src/platform/outbound/fetch.js';
 import { createGuard } from '../../../src/platform/outbound/guard.js';
 import { post } from '../../../src/platform/outbound/post.js';
-import {
-  type Browser,
-  newProvider,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-} from '../../support/oauth.js';
+import type { Browser } from '../../support/oauth/browser.js';
+import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { tokensFor } from '../../support/oauth/tokens.js';
 import { startReceiver } from '../../support/webhooks.js';
 
 let world: TestProvider;
@@ -27,7 +23,7 @@ let environment: TestEnvironment;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 let answer: (before: number, response: ServerResponse) => void;
 let management: ReturnType<typeof createClientManagement>;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let browser: Browser;
 let paths = 0;
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { oauthDocumentation } from '../../../src/http/oauth/documentation/documentation.js';
-import { newProvider, redirectUri, type TestProvider } from '../../support/oauth.js';
+import { redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 /** Contract §4: every POST under `/oauth` accepts a form and JSON alike, and nothing else. */
 let provider: TestProvider;

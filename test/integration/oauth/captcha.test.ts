@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createCaptcha } from '../../../src/platform/captcha.js';
 import { faultOf } from '../../../src/platform/faults.js';
-import {
-  authorizeUrl,
-  type Browser,
-  newProvider,
-  password,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { Browser } from '../../support/oauth/browser.js';
+import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { patience } from '../../support/patience.js';
 import { startTurnstile, type Turnstile } from '../../support/turnstile.js';
 

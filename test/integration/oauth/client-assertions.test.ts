@@ -6,14 +6,9 @@ import { v4 as uuidv4 } from 'uuid';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { loopback } from '../../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../../src/platform/outbound/fetch.js';
-import {
-  codeFor,
-  newProvider,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { codeFor } from '../../support/oauth/sign-in.js';
 import { until } from '../../support/until.js';
 
 let world: TestProvider;

@@ -4,29 +4,24 @@ import { decodeJwt } from 'jose';
 import { hours, seconds } from '../../../src/platform/clock.js';
 import { follow, openAccount, send } from '../../support/account.js';
 import { hidden } from '../../support/mfa.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  newProvider,
   password,
-  redeem,
   redirectUri,
-  refresh,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-  type TokenBody,
-  userinfo,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, refresh, type TokenBody, userinfo } from '../../support/oauth/tokens.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 
 /** Third-party applications ask for consent before they get anything (docs/decisions/0063). */
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let browser: Browser;
 
 beforeAll(async () => {

@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as oidc from 'openid-client';
-import { loggedOutUri, newProvider, password, type TestProvider } from '../../support/oauth.js';
+import { loggedOutUri, password } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 let world: TestProvider;
 beforeAll(async () => {

@@ -3,14 +3,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { lockWaits } from '../../support/lock-waits.js';
-import {
-  authorizeUrl,
-  locationOf,
-  newProvider,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { locationOf } from '../../support/oauth/browser.js';
+import type { TestClient, TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { until } from '../../support/until.js';
 
 let world: TestProvider;

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { expectEqualTimes } from '../../support/equal-times.js';
-import { authorizeUrl, newProvider, type TestProvider } from '../../support/oauth.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 /**
  * The hosted sign-in's answers do not reveal whether an address is known: status, headers and body are equal except for

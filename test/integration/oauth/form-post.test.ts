@@ -1,22 +1,21 @@
 import type { LightMyRequestResponse } from 'fastify';
 import {
-  authorizeUrl,
-  newPkce,
-  newProvider,
   password,
-  redeem,
   redirectUri,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 
 /** OAuth 2.0 Form Post Response Mode 1.0: the answer in a form that the browser posts. */
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 beforeAll(async () => {
   world = await newProvider();
   environment = await world.newEnvironment();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { newProvider, redirectUri, type TestClient, type TestProvider } from '../../support/oauth.js';
+import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 
 let world: TestProvider;
 let client: TestClient;

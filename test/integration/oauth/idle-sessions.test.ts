@@ -1,24 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { after, minutes, seconds } from '../../../src/platform/clock.js';
 import { accountUrl, openAccount } from '../../support/account.js';
-import {
-  authorizeUrl,
-  type Browser,
-  codeFor,
-  locationOf,
-  newProvider,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
+import { refresh, tokensFor } from '../../support/oauth/tokens.js';
 
 const idleSeconds = 900;
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let laptop: Browser;
 
 beforeAll(async () => {

@@ -2,26 +2,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { hours, minutes } from '../../../src/platform/clock.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
   loggedOutUri,
-  newProvider,
   redirectUri,
-  refresh,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-  type TokenBody,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
+import { refresh, type TokenBody, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 let browser: Browser;
 let tokens: TokenBody;
 

@@ -1,23 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  codeFor,
-  locationOf,
-  newPkce,
-  newProvider,
-  password,
-  redeem,
-  redirectUri,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, codeFor, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { leave, newOrganization, setPolicy } from '../../support/organizations.js';
 
 let world: TestProvider;

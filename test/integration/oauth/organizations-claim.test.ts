@@ -1,15 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import {
-  newProvider,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import type { TestClient, TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { newOrganization } from '../../support/organizations.js';
 
 let world: TestProvider;

@@ -8,16 +8,11 @@ import { type Authenticator, createAuthenticator } from '../../support/authentic
 import { lastLink } from '../../support/identity-mails.js';
 import { counted, interleaved } from '../../support/interleaving.js';
 import { hidden } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  newPkce,
-  newProvider,
-  password,
-  redeem,
-  redirectUri,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { Browser } from '../../support/oauth/browser.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 import { newOrganization } from '../../support/organizations.js';
 import { giveKey } from '../../support/passkeys.js';
 

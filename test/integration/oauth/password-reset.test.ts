@@ -3,19 +3,11 @@ import type { FirstFactor } from '../../../src/domain/sessions/first-factor.js';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  newProvider,
-  password,
-  redeem,
-  redirectUri,
-  refresh,
-  type TestProvider,
-  tokensFor,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, refresh, tokensFor } from '../../support/oauth/tokens.js';
 import { messageOf, nextOf } from '../../support/page-parts.js';
 
 let provider: TestProvider;

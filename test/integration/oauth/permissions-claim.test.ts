@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import { newProvider, refresh, type TestEnvironment, type TestProvider, tokensFor } from '../../support/oauth.js';
+import type { TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { refresh, tokensFor } from '../../support/oauth/tokens.js';
 import { newOrganization } from '../../support/organizations.js';
 
 let world: TestProvider;

@@ -5,26 +5,21 @@ import { minutes, seconds } from '../../../src/platform/clock.js';
 import { follow } from '../../support/account.js';
 import { codeIn } from '../../support/mfa.js';
 import {
-  authorizeUrl,
-  basicOf,
-  newPkce,
-  newProvider,
   password,
   redirectUri,
-  refresh,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-  type TokenBody,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { basicOf, refresh, type TokenBody, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
 let server: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 
 beforeAll(async () => {
   world = await newProvider();

@@ -1,5 +1,7 @@
 import { hours, minutes, seconds } from '../../../src/platform/clock.js';
-import { basicOf, newProvider, refresh, type TestClient, type TestProvider, tokensFor } from '../../support/oauth.js';
+import type { TestClient } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { basicOf, refresh, tokensFor } from '../../support/oauth/tokens.js';
 import { aLateOne, createRandom, type Random } from '../../support/random.js';
 
 /**

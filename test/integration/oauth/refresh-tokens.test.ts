@@ -1,21 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { days, hours, minutes, seconds } from '../../../src/platform/clock.js';
-import {
-  newProvider,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let spa: TestClient;
 let server: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 
 beforeAll(async () => {
   world = await newProvider();

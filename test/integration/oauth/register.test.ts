@@ -3,17 +3,11 @@ import { days, hours, minutes } from '../../../src/platform/clock.js';
 import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
 import { strongSession } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  newProvider,
-  password,
-  postToken,
-  redirectUri,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { postToken } from '../../support/oauth/tokens.js';
 import { newOther } from '../../support/other-environment.js';
 import { messageOf, nextOf } from '../../support/page-parts.js';
 import { startTurnstile } from '../../support/turnstile.js';

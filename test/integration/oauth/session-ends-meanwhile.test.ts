@@ -6,14 +6,10 @@ import { endSessions } from '../../../src/domain/sessions/end-sessions.js';
 import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { untilWaiting } from '../../support/lock-waits.js';
-import {
-  codeFor,
-  newProvider,
-  redeem,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { codeFor } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 /** A client that is given something while the session ends: it gets nothing, or is told of the end. */
@@ -21,7 +17,7 @@ import { comingUpon } from '../../support/uncommitted.js';
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 
 beforeAll(async () => {
   world = await newProvider();

@@ -4,20 +4,11 @@ import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import { days, minutes, seconds } from '../../../src/platform/clock.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { alertOf, codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  codeFor,
-  locationOf,
-  newProvider,
-  password,
-  redeem,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import { locationOf } from '../../support/oauth/browser.js';
+import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
+import { redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { leave, newOrganization, setPolicy, type TestOrganization } from '../../support/organizations.js';
 
 let world: TestProvider;
@@ -30,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-type Person = Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+type Person = TestIdentity;
 
 /** Creates a person who belongs to one organization for each of these policies. */
 async function member(...policies: Partial<AuthenticationPolicy>[]) {

@@ -1,16 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { rowsAsOwner } from '../../support/database.js';
-import {
-  codeFor,
-  newProvider,
-  redeem,
-  refresh,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-  userinfo,
-} from '../../support/oauth.js';
+import type { TestClient, TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { codeFor } from '../../support/oauth/sign-in.js';
+import { redeem, refresh, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { expectEqualTimes } from '../../support/equal-times.js';
-import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../../support/oauth.js';
+import type { TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 /**
  * Neither a sign-up nor a request for a new password reveals whether an address is known, in its answer or its time.

@@ -4,16 +4,10 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { codeIn } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  codeFor,
-  locationOf,
-  password,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
+import type { TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
 import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 import { askedIn, giveSigningKey, newSamlProvider } from '../../support/saml/sign-in.js';

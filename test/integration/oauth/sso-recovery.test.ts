@@ -4,13 +4,9 @@ import { createSsoRecoveryCodes } from '../../../src/domain/sso-connections/reco
 import { minutes } from '../../../src/platform/clock.js';
 import { cheapCodes } from '../../support/cheap-codes.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  newProvider,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { TestClient, TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { newOrganization } from '../../support/organizations.js';
 import { newOidcConnection } from '../../support/sso.js';
 

@@ -10,18 +10,11 @@ import { minutes } from '../../../src/platform/clock.js';
 import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { codeIn } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  password,
-  redeem,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
+import type { TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../../support/organizations.js';
 import { newOther } from '../../support/other-environment.js';

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { type ThrottledRoute, throttles } from '../../../src/http/oauth/throttles.js';
 import { newAccount, startApi, type TestApi } from '../../support/api.js';
-import { authorizeUrl, newProvider, type TestEnvironment, type TestProvider } from '../../support/oauth.js';
+import type { TestEnvironment } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { newPublicClient } from '../../support/public-client.js';
 
 /** The part of the specification's table of limits that concerns `/oauth`. */

@@ -3,27 +3,21 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { challengeOf } from '../../../src/domain/oidc/tokens/pkce.js';
 import { minutes, seconds } from '../../../src/platform/clock.js';
 import {
-  basicOf,
-  codeFor,
-  newPkce,
-  newProvider,
-  postToken,
-  redeem,
   redirectUri,
-  refresh,
   type TestClient,
   type TestEnvironment,
-  type TestProvider,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+  type TestIdentity,
+} from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { codeFor, newPkce } from '../../support/oauth/sign-in.js';
+import { basicOf, postToken, redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
 let basic: TestClient;
 let post: TestClient;
-let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
+let ana: TestIdentity;
 
 beforeAll(async () => {
   world = await newProvider();

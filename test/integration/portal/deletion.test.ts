@@ -3,15 +3,9 @@ import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefuse
 import { type Call, callsOf } from '../../support/calls.js';
 import { endedByDeadlock } from '../../support/deadlock.js';
 import { finishRemovals } from '../../support/finish-removals.js';
-import {
-  Browser,
-  password,
-  postToken,
-  redirectUri,
-  type TestClient,
-  tokensFor,
-  userinfo,
-} from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
+import { password, redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { postToken, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { databaseTime, eventsSince, rowsOf } from '../../support/rows.js';
 
 let api: TestApi;

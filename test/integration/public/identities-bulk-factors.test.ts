@@ -8,7 +8,8 @@ import { createSealing } from '../../../src/platform/crypto/sealing.js';
 import { newAccount, send, startApi, type TestApi } from '../../support/api.js';
 import { bearer, type LoginResult } from '../../support/identity-auth.js';
 import { totpCode } from '../../support/mfa.js';
-import { authorizeUrl, Browser } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
+import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { rowsOf } from '../../support/rows.js';
 
 /** Authenticator apps that people bring along (docs/decisions/0113). */

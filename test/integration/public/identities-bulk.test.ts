@@ -5,7 +5,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { newIdentityCaller } from '../../support/identity-caller.js';
-import { Browser, newPkce } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
+import { newPkce } from '../../support/oauth/sign-in.js';
 import { patience } from '../../support/patience.js';
 import { rowsOf } from '../../support/rows.js';
 

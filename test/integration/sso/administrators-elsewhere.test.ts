@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sealing } from '../../support/administrators.js';
 import { here } from '../../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../../support/api.js';
-import { Browser } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
 import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../../support/saml/sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../../support/sso.js';
 

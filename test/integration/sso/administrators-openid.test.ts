@@ -9,7 +9,7 @@ import { outcomeOf } from '../../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type BentProvider, startBentProvider } from '../../support/bent-provider.js';
 import { totpCode } from '../../support/mfa.js';
-import { Browser } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
 import { rowsOf } from '../../support/rows.js';
 import { newOidcConnection, newVerifiedDomain } from '../../support/sso.js';
 

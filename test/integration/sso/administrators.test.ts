@@ -20,7 +20,7 @@ import { callsOf } from '../../support/calls.js';
 import { expectEqualTimes } from '../../support/equal-times.js';
 import { interleaved } from '../../support/interleaving.js';
 import { totpCode } from '../../support/mfa.js';
-import { Browser } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
 import { rowsOf } from '../../support/rows.js';
 import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../../support/saml/logout.js';
 import type { ResponseParts } from '../../support/saml/provider.js';

@@ -9,16 +9,11 @@ import { loopback } from '../../../src/platform/outbound/addresses.js';
 import { here } from '../../support/answers.js';
 import { untilWaiting } from '../../support/lock-waits.js';
 import { codeIn, enrollTotp } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  loggedOutUri,
-  newPkce,
-  newProvider,
-  redeem,
-  redirectUri,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { Browser } from '../../support/oauth/browser.js';
+import { loggedOutUri, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 import { type OpenIdProvider, signInThere, signOutThere, startOpenIdProvider } from '../../support/openid-provider.js';
 import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../../support/saml/logout.js';
 import { posted, type ResponseParts, sign } from '../../support/saml/provider.js';

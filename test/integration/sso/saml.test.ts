@@ -7,15 +7,11 @@ import { minutes } from '../../../src/platform/clock.js';
 import { here } from '../../support/answers.js';
 import { interleaved } from '../../support/interleaving.js';
 import { codeIn } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  newPkce,
-  newProvider,
-  redeem,
-  redirectUri,
-  type TestProvider,
-} from '../../support/oauth.js';
+import type { Browser } from '../../support/oauth/browser.js';
+import { redirectUri } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem } from '../../support/oauth/tokens.js';
 import { encrypted } from '../../support/saml/encryption.js';
 import {
   assertionXml,

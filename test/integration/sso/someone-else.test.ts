@@ -1,17 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { codeIn } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  password,
-  redeem,
-  redirectUri,
-  refresh,
-  type TestClient,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { password, redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import type { TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, refresh } from '../../support/oauth/tokens.js';
 import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
 import { newOther } from '../../support/other-environment.js';
 import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace, startSsoWorld } from '../../support/sso.js';

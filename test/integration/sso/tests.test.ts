@@ -6,7 +6,7 @@ import { hours, minutes } from '../../../src/platform/clock.js';
 import { here, outcomeOf } from '../../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type Call, callsOf } from '../../support/calls.js';
-import { Browser } from '../../support/oauth.js';
+import { Browser } from '../../support/oauth/browser.js';
 import { signInThere, startOpenIdProvider } from '../../support/openid-provider.js';
 import { rowsOf } from '../../support/rows.js';
 import type { ResponseParts } from '../../support/saml/provider.js';

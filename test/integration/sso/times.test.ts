@@ -6,18 +6,11 @@ import { loopback } from '../../../src/platform/outbound/addresses.js';
 import { accountUrl } from '../../support/account.js';
 import { type BentProvider, startBentProvider } from '../../support/bent-provider.js';
 import { codeIn, enrollTotp } from '../../support/mfa.js';
-import {
-  authorizeUrl,
-  type Browser,
-  locationOf,
-  newPkce,
-  newProvider,
-  redeem,
-  redirectUri,
-  refresh,
-  type TestClient,
-  type TestProvider,
-} from '../../support/oauth.js';
+import { type Browser, locationOf } from '../../support/oauth/browser.js';
+import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
+import { redeem, refresh } from '../../support/oauth/tokens.js';
 import { setPolicy } from '../../support/organizations.js';
 import { partsOf, posted, type ResponseParts, signedResponse } from '../../support/saml/provider.js';
 import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../../support/saml/sign-in.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
-import { newPkce } from '../oauth.js';
+import { newPkce } from '../oauth/sign-in.js';
 import { redirectUri, type Seed } from '../seed.js';
 import type { Service } from '../service.js';
 import { call, type Outcome } from './load.js';
