@@ -1,22 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { createClientManagement } from '../../src/domain/oidc/clients/management.js';
 import { createOwnApplications } from '../../src/domain/sessions/own-applications.js';
 import { createOwnSessions } from '../../src/domain/sessions/own-sessions.js';
 import { after, hours } from '../../src/platform/clock.js';
 import { asOwner } from '../support/database.js';
-import type { TestEnvironment } from '../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { basicOf, refresh, tokensFor, userinfo } from '../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
 afterAll(() => world.close());
 
 const scope = () => {

@@ -1,23 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { createErasures, type Erasures, type StepOutcome } from '../../src/domain/erasures/erasures.js';
+import { createErasures, type StepOutcome } from '../../src/domain/erasures/erasures.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { days } from '../../src/platform/clock.js';
 import { runInContext } from '../../src/platform/context.js';
-import type { TestClient, TestEnvironment } from '../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { authorizeUrl } from '../support/oauth/sign-in.js';
 import { refresh, tokensFor, userinfo } from '../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let erasures: Erasures;
-beforeAll(async () => {
-  world = await newProvider({ rateLimits: true });
-  environment = await world.newEnvironment();
-  client = await environment.newClient({ rotateRefreshTokens: true });
-  erasures = createErasures({ db: world.db, now: world.now, batchSize: 2 });
-});
+const world = await newProvider({ rateLimits: true });
+const environment = await world.newEnvironment();
+const client = await environment.newClient({ rotateRefreshTokens: true });
+const erasures = createErasures({ db: world.db, now: world.now, batchSize: 2 });
 afterAll(() => world.close());
 
 /** Creates a person with all personal data, and activity: sessions, tokens, failed sign-ins, a grace. */

@@ -12,16 +12,12 @@ import { createUserGuesses } from '../../src/domain/users/guesses.js';
 import { createPasswordChange } from '../../src/domain/users/password-change.js';
 import { createSignIn } from '../../src/domain/users/sign-in.js';
 import { lastLink } from '../support/identity-mails.js';
-import { password, type TestEnvironment } from '../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { password } from '../support/oauth/environment.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { authorizeUrl } from '../support/oauth/sign-in.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment({ allowSelfSignup: true });
-});
+const world = await newProvider();
+const environment = await world.newEnvironment({ allowSelfSignup: true });
 afterAll(() => world.close());
 
 /** More wrong guesses at once than are allowed before the service verifies none. */

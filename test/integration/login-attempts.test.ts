@@ -2,16 +2,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { countedAddress } from '../../src/domain/addresses/counted-address.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
-import type { TestEnvironment } from '../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { newOther } from '../support/other-environment.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
 afterAll(() => world.close());
 
 const attempts = ({ enabled = true } = {}) => createAttempts({ db: world.db, enabled, now: world.now });

@@ -3,17 +3,14 @@ import { changeIdentity } from '../../src/domain/identities/change.js';
 import { removeMember } from '../../src/domain/identities/remove.js';
 import { minutes } from '../../src/platform/clock.js';
 import { lastLink } from '../support/identity-mails.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { authorizeUrl } from '../support/oauth/sign-in.js';
 import { refresh, tokensFor } from '../support/oauth/tokens.js';
 import { newOther } from '../support/other-environment.js';
 
 /** Links that were mailed before a person was removed, or their address was changed. */
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 const at = (path: string, url: string) => url.replace('/oauth/authorize?', `${path}?`);

@@ -3,10 +3,7 @@ import { countSignUp, createIdentity } from '../../src/domain/sign-ups/sign-up.j
 import { days } from '../../src/platform/clock.js';
 import { newProvider, type TestProvider } from '../support/oauth/provider.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 type Environment = Awaited<ReturnType<TestProvider['newEnvironment']>>;

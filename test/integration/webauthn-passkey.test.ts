@@ -1,22 +1,17 @@
 import type { AuthenticationResponseJSON, PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import { decodeJwt } from 'jose';
 import { createAuthenticator, type Flaws } from '../support/authenticator.js';
-import { redirectUri, type TestClient, type TestEnvironment } from '../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { redirectUri, type TestClient } from '../support/oauth/environment.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../support/oauth/sign-in.js';
 import { redeem } from '../support/oauth/tokens.js';
 import { newOrganization } from '../support/organizations.js';
 import { fromPage, giveKey } from '../support/passkeys.js';
 
 const baseUrl = 'http://localhost:3000';
-let provider: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-beforeAll(async () => {
-  provider = await newProvider({ baseUrl });
-  environment = await provider.newEnvironment({ mfaPolicy: 'required' });
-  client = await environment.newClient();
-});
+const provider = await newProvider({ baseUrl });
+const environment = await provider.newEnvironment({ mfaPolicy: 'required' });
+const client = await environment.newClient();
 afterAll(() => provider.close());
 
 const phone = (more = {}) => createAuthenticator({ origin: baseUrl, isSynced: true, ...more });

@@ -10,20 +10,15 @@ import { readRegistrationResponse } from '../../src/domain/mfa/webauthn/response
 import { type AuthenticatorOptions, createAuthenticator, type Flaws } from '../support/authenticator.js';
 import { type CborValue, cbor } from '../support/cbor.js';
 import { password, redirectUri, type TestClient, type TestEnvironment } from '../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../support/oauth/provider.js';
+import { newProvider } from '../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../support/oauth/sign-in.js';
 import { redeem } from '../support/oauth/tokens.js';
 import { fromPage, giveKey } from '../support/passkeys.js';
 
 const baseUrl = 'http://localhost:3000';
-let provider: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-beforeAll(async () => {
-  provider = await newProvider({ baseUrl });
-  environment = await provider.newEnvironment({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
-  client = await environment.newClient();
-});
+const provider = await newProvider({ baseUrl });
+const environment = await provider.newEnvironment({ mfaPolicy: 'required', mfaGracePeriodDays: 0 });
+const client = await environment.newClient();
 afterAll(() => provider.close());
 
 const securityKey = (more: Partial<AuthenticatorOptions> = {}) =>

@@ -10,13 +10,9 @@ import { newOrganization } from '../../support/organizations.js';
 import { newOther } from '../../support/other-environment.js';
 import { newVerifiedDomain } from '../../support/sso.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 type As = ReturnType<typeof bearer>;
 const request = (as: As, email: string) => api.post('/email', { email }, as);

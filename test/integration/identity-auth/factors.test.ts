@@ -11,7 +11,7 @@ import { apiOf, bearer } from '../../support/identity-auth.js';
 import { lockWaits, untilWaiting } from '../../support/lock-waits.js';
 import { enrollTotp, giveFactor, totpCode } from '../../support/mfa.js';
 import type { TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor } from '../../support/oauth/tokens.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 import { newOther } from '../../support/other-environment.js';
@@ -19,13 +19,9 @@ import { giveKey } from '../../support/passkeys.js';
 import { newOidcConnection } from '../../support/sso.js';
 import { until } from '../../support/until.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 type Headers = Record<string, string>;
 

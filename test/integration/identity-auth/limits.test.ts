@@ -7,11 +7,8 @@ import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 /** Routes that count by themselves share a provider; tests that sign in need one with fresh counters. */
-let shared: TestProvider;
-beforeAll(async () => {
-  shared = await newProvider({ rateLimits: true });
-});
-afterAll(() => shared?.close());
+const shared = await newProvider({ rateLimits: true });
+afterAll(() => shared.close());
 
 async function onFreshCounters(work: (provider: TestProvider, api: ReturnType<typeof apiOf>) => Promise<void>) {
   const provider = await newProvider({ rateLimits: true });

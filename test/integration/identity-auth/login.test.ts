@@ -5,17 +5,13 @@ import { expectEqualTimes } from '../../support/equal-times.js';
 import { apiOf, bearer, type LoginResult, shapeOf } from '../../support/identity-auth.js';
 import { untilWaiting } from '../../support/lock-waits.js';
 import { password } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { basicOf, userinfo } from '../../support/oauth/tokens.js';
 import { startTurnstile } from '../../support/turnstile.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 const claimsOf = async (token: string) => {
   const jwks = (await provider.app.inject('/.well-known/jwks.json')).json();

@@ -7,16 +7,12 @@ import { createAuthenticator } from '../../support/authenticator.js';
 import { apiOf, bearer, type LoginResult } from '../../support/identity-auth.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { enrollTotp, hidden, passwordStep } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 const required = { mfaPolicy: 'required' } as const;
 

@@ -2,15 +2,11 @@ import { hours } from '../../../src/platform/clock.js';
 import { apiOf, bearer, shapeOf } from '../../support/identity-auth.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
 import { password, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 const next = 'another long password';
 

@@ -3,16 +3,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { days, minutes } from '../../../src/platform/clock.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { password } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { newOther, type Other } from '../../support/other-environment.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 /** Signs in a person where they are no member, who is a member of another Application. */
 async function waiting(options: Other & { isMember?: boolean; isActive?: boolean } = {}) {

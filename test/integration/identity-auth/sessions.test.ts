@@ -7,16 +7,12 @@ import { createAdminTokens } from '../../../src/domain/users/admin-tokens.js';
 import { minutes, seconds } from '../../../src/platform/clock.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let provider: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  provider = await newProvider();
-  api = apiOf(provider);
-});
-afterAll(() => provider?.close());
+const provider = await newProvider();
+const api = apiOf(provider);
+afterAll(() => provider.close());
 
 async function signedIn() {
   const place = await provider.newEnvironment();

@@ -4,17 +4,14 @@ import { freePort } from '../../../src/platform/embedded/ports.js';
 import type { LoginResult } from '../../support/identity-auth.js';
 import { enrollTotp } from '../../support/mfa.js';
 import { password } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
 /** A browser application with its own pages, with `fetch` and an OpenID library that knows nothing of this API. */
-let provider: TestProvider;
-beforeAll(async () => {
-  const port = await freePort();
-  provider = await newProvider({ baseUrl: `http://localhost:${port}` });
-  await provider.app.listen({ port, host: 'localhost' });
-  provider.wait(Date.now() - provider.now().getTime()); // the library uses the machine's clock
-});
-afterAll(() => provider?.close());
+const port = await freePort();
+const provider = await newProvider({ baseUrl: `http://localhost:${port}` });
+await provider.app.listen({ port, host: 'localhost' });
+provider.wait(Date.now() - provider.now().getTime()); // the library uses the machine's clock
+afterAll(() => provider.close());
 
 const origin = 'https://app.example.com';
 async function post(path: string, body: object): Promise<LoginResult> {

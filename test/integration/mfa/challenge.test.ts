@@ -5,13 +5,10 @@ import { waitingMails } from '../../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../../support/mfa.js';
 import { locationOf } from '../../support/oauth/browser.js';
 import { password, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 /** Creates a person with an authenticator app, and a browser that has sent the password. */

@@ -2,14 +2,11 @@ import { type OpenSignIn, provedIn } from '../../../src/domain/logins/pending-si
 import { firstFactor } from '../../../src/domain/sessions/first-factor.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { apiOf } from '../../support/identity-auth.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
 /** A new password is set by an api whose clock is off: a sign-in with it, or with the former one, is what it is. */
 
-let world: TestProvider;
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 
 async function someone() {

@@ -6,13 +6,10 @@ import { minutes } from '../../../src/platform/clock.js';
 import { accountUrl, follow, openAccount, send } from '../../support/account.js';
 import { codeIn, passwordStep, totpCode } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
 /** Enrollment forms that are sent twice, as by a double click: the browser shows the second answer. */
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 type Page = LightMyRequestResponse;

@@ -14,10 +14,7 @@ import { newProvider, type TestProvider } from '../../support/oauth/provider.js'
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 /** Signs in a person without a factor, where one is required, by password. */

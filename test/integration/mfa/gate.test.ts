@@ -4,13 +4,10 @@ import { createMfaGraces } from '../../../src/domain/mfa/grace/grace.js';
 import type { FirstFactor } from '../../../src/domain/sessions/first-factor.js';
 import { days } from '../../../src/platform/clock.js';
 import { enrollTotp, giveFactor, strongSession as signedInStrongly } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { newOther } from '../../support/other-environment.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 interface Case {

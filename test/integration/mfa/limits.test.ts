@@ -4,14 +4,11 @@ import { DomainError } from '../../../src/domain/errors.js';
 import { createMfaAttempts } from '../../../src/domain/mfa/attempts.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../../support/mfa.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 /** A provider with limits. Each answer comes from a new address, unless the address is what is counted. */
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider({ rateLimits: true });
-});
+const provider = await newProvider({ rateLimits: true });
 afterAll(() => provider.close());
 
 let addresses = 0;

@@ -3,15 +3,12 @@ import { hours, seconds } from '../../../src/platform/clock.js';
 import { codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
 
 /** Claims about a sign-in, read with a stock library. */
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 const aal1 = 'urn:gatehouse:aal1';

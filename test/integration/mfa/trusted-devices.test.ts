@@ -6,12 +6,9 @@ import { interleaved } from '../../support/interleaving.js';
 import { codeIn, enrollTotp, giveFactor, hidden, passwordStep, strongSession } from '../../support/mfa.js';
 import type { Browser } from '../../support/oauth/browser.js';
 import type { TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 /** Creates a person with a trusted browser. */

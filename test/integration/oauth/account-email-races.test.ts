@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { apiOf, bearer } from '../../support/identity-auth.js';
 import { counted, interleaved } from '../../support/interleaving.js';
 import { enrollTotp, passwordStep } from '../../support/mfa.js';
 import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 /** A sign-in with the former address while its person changes it: it begins no session, or one that the change ends. */
 
-let world: TestProvider;
-let api: ReturnType<typeof apiOf>;
-beforeAll(async () => {
-  world = await newProvider();
-  api = apiOf(world);
-});
+const world = await newProvider();
+const api = apiOf(world);
 afterAll(() => world.close());
 
 type Person = TestIdentity;

@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { minutes } from '../../../src/platform/clock.js';
 import { accountUrl, noticeOf, openAccount, send } from '../../support/account.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { alertOf, enrollTotp } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
-let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
 let ana: TestIdentity;
 let wanted: string;
 let laptop: Browser;
 
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 beforeEach(async () => {
   environment = await world.newEnvironment({ allowEmailChange: true });

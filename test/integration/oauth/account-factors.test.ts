@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings, FactorKind } from '../../../entities/environment-settings.js';
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
@@ -9,20 +9,17 @@ import { untilWaiting } from '../../support/lock-waits.js';
 import { alertOf, enrollTotp, giveFactor, hidden, passwordStep, totpCode } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { fromPage, giveKey } from '../../support/passkeys.js';
 
-let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
 let ana: TestIdentity;
 let laptop: Browser;
 let networks = 0;
 
-beforeAll(async () => {
-  world = await newProvider({ rateLimits: true });
-});
+const world = await newProvider({ rateLimits: true });
 afterAll(() => world.close());
 const settle = async (settings: Partial<EnvironmentSettings> = {}) => {
   environment = await world.newEnvironment({ mfaPolicy: 'optional', ...settings });

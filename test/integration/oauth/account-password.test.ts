@@ -1,26 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { createOwnPassword } from '../../../src/domain/logins/own-password.js';
 import { createPasswords } from '../../../src/domain/passwords/passwords.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { accountUrl, follow, noticeOf, openAccount, send } from '../../support/account.js';
 import { alertOf, enrollTotp, hidden } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
 let ana: TestIdentity;
 let laptop: Browser;
 
-beforeAll(async () => {
-  world = await newProvider({ rateLimits: true });
-  environment = await world.newEnvironment({ passwordMinLength: 10 });
-  client = await environment.newClient();
-});
+const world = await newProvider({ rateLimits: true });
+const environment = await world.newEnvironment({ passwordMinLength: 10 });
+const client = await environment.newClient();
 afterAll(() => world.close());
 beforeEach(async () => {
   ana = await environment.newIdentity();

@@ -1,25 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { accountUrl, send } from '../../support/account.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { redirectUri } from '../../support/oauth/environment.js';
-import type { TestProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
-import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
+import { signInThere } from '../../support/openid-provider.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';
 
 /** The account page for people who sign in by an identity provider. */
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 20);
-let world: TestProvider;
-let idp: OpenIdProvider;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
-});
+const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
 afterAll(() => stop());
 
 /** Signs a person in by the provider, as of an hour ago, with the strength that it reports. */

@@ -3,9 +3,8 @@ import { accountUrl, send } from '../../support/account.js';
 import { hidden, totpCode } from '../../support/mfa.js';
 import { locationOf } from '../../support/oauth/browser.js';
 import { redirectUri } from '../../support/oauth/environment.js';
-import type { TestProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
-import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
+import { signInThere } from '../../support/openid-provider.js';
 import { newOther } from '../../support/other-environment.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';
 
@@ -13,12 +12,7 @@ import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 5);
-let world: TestProvider;
-let idp: OpenIdProvider;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
-});
+const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
 afterAll(() => stop());
 
 type Settings = Parameters<typeof newSsoPlace>[3];

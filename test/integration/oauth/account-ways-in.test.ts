@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { accountUrl, follow } from '../../support/account.js';
 import { createAuthenticator } from '../../support/authenticator.js';
 import { lastLink } from '../../support/identity-mails.js';
@@ -10,10 +10,7 @@ import { fromPage, giveKey } from '../../support/passkeys.js';
 
 /** Every sign-in method leads to the account page, as it leads to a client, and nowhere else. */
 
-let world: TestProvider;
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 
 async function arrive(settings: Parameters<TestProvider['newEnvironment']>[0] = {}) {

@@ -1,31 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { days, hours, minutes } from '../../../src/platform/clock.js';
 import { accountUrl, follow, openAccount, send } from '../../support/account.js';
 import { enrollTotp, hidden } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import {
-  password,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, redirectUri, type TestClient, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { refresh, type TokenBody, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
 let ana: TestIdentity;
 let laptop: Browser;
 let phone: Browser;
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
 afterAll(() => world.close());
 beforeEach(async () => {
   ana = await environment.newIdentity();

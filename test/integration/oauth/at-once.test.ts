@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { afterAll, expect, test } from '@jest/globals';
+import { password, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, codeFor, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
 // Simultaneous requests share a statement (docs/decisions/0053, 0059): each is answered by itself all the same.
-let world: TestProvider;
-let environment: TestEnvironment;
-let spa: TestClient;
-let server: TestClient;
-let people: TestIdentity[];
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  spa = await environment.newClient();
-  server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
-  people = await Promise.all(Array.from({ length: 4 }, () => environment.newIdentity()));
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const spa = await environment.newClient();
+const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
+const people = await Promise.all(Array.from({ length: 4 }, () => environment.newIdentity()));
 afterAll(() => world.close());
 
 type Code = Awaited<ReturnType<typeof codeFor>>;

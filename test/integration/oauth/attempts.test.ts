@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { afterAll, expect, test } from '@jest/globals';
+import { password, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { newOther } from '../../support/other-environment.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-
-beforeAll(async () => {
-  world = await newProvider({ rateLimits: true });
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-});
+const world = await newProvider({ rateLimits: true });
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
 afterAll(() => world.close());
 
 const attempt = async (email: string, typed: string, of = client, remoteAddress = '198.51.100.7') => {

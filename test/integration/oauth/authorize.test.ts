@@ -1,33 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
 import type { EnvironmentType } from '../../../entities/environment.js';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { hours, minutes, seconds } from '../../../src/platform/clock.js';
 import { follow } from '../../support/account.js';
 import { locationOf } from '../../support/oauth/browser.js';
-import {
-  password,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
 import { tokensFor } from '../../support/oauth/tokens.js';
 import { newOther } from '../../support/other-environment.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let ana: TestIdentity;
-
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-  ana = await environment.newIdentity();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
+const ana = await environment.newIdentity();
 afterAll(() => world.close());
 
 const signedIn = async () => {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { logoutsInsert } from '../../../src/domain/logout-tokens/queue.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 
 // Without statistics PostgreSQL may take a second index for the Environment, and read all of its entries per session.

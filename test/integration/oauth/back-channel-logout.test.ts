@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
@@ -14,24 +14,19 @@ import { createGuard } from '../../../src/platform/outbound/guard.js';
 import { post } from '../../../src/platform/outbound/post.js';
 import type { Browser } from '../../support/oauth/browser.js';
 import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor } from '../../support/oauth/tokens.js';
 import { startReceiver } from '../../support/webhooks.js';
 
-let world: TestProvider;
 let environment: TestEnvironment;
-let receiver: Awaited<ReturnType<typeof startReceiver>>;
 let answer: (before: number, response: ServerResponse) => void;
-let management: ReturnType<typeof createClientManagement>;
 let ana: TestIdentity;
 let browser: Browser;
 let paths = 0;
 
-beforeAll(async () => {
-  world = await newProvider({ startsAt: new Date() });
-  management = createClientManagement({ db: world.db, now: world.now });
-  receiver = await startReceiver((_, before, response) => answer(before, response));
-});
+const world = await newProvider({ startsAt: new Date() });
+const management = createClientManagement({ db: world.db, now: world.now });
+const receiver = await startReceiver((_, before, response) => answer(before, response));
 afterAll(async () => {
   await receiver.stop();
   await world.close();

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { oauthDocumentation } from '../../../src/http/oauth/documentation/documentation.js';
 import { redirectUri } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
 /** Contract §4: every POST under `/oauth` accepts a form and JSON alike, and nothing else. */
-let provider: TestProvider;
-let parameters: Record<string, string>;
-beforeAll(async () => {
-  provider = await newProvider();
-  const client = await (await provider.newEnvironment({ emailOtpLoginEnabled: true })).newClient();
-  parameters = {
-    client_id: client.clientId,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-    code_challenge: 'A'.repeat(43),
-    code_challenge_method: 'S256',
-  };
-});
+const provider = await newProvider();
+const client = await (await provider.newEnvironment({ emailOtpLoginEnabled: true })).newClient();
+const parameters = {
+  client_id: client.clientId,
+  redirect_uri: redirectUri,
+  response_type: 'code',
+  scope: 'openid',
+  code_challenge: 'A'.repeat(43),
+  code_challenge_method: 'S256',
+};
 afterAll(() => provider.close());
 
 const posts = Object.keys(oauthDocumentation)

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createCaptcha } from '../../../src/platform/captcha.js';
 import { faultOf } from '../../../src/platform/faults.js';
 import type { Browser } from '../../support/oauth/browser.js';
-import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { patience } from '../../support/patience.js';
 import { startTurnstile, type Turnstile } from '../../support/turnstile.js';
@@ -12,19 +12,11 @@ const field = 'cf-turnstile-response';
 const outage = 'the service for that is not responding';
 const refusal = 'We could not check that you are a person.';
 
-let turnstile: Turnstile;
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let email: string;
-
-beforeAll(async () => {
-  turnstile = await startTurnstile();
-  world = await newProvider({ captchaUrl: turnstile.url });
-  environment = await world.newEnvironment({ loginRequireCaptcha: true, emailOtpLoginEnabled: true });
-  client = await environment.newClient();
-  ({ email } = await environment.newIdentity());
-});
+const turnstile = await startTurnstile();
+const world = await newProvider({ captchaUrl: turnstile.url });
+const environment = await world.newEnvironment({ loginRequireCaptcha: true, emailOtpLoginEnabled: true });
+const client = await environment.newClient();
+const { email } = await environment.newIdentity();
 afterAll(async () => {
   await world.close();
   await turnstile.close();

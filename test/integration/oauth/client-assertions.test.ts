@@ -1,47 +1,38 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { afterAll, expect, test } from '@jest/globals';
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v4 as uuidv4 } from 'uuid';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { loopback } from '../../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../../src/platform/outbound/fetch.js';
-import { redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { codeFor } from '../../support/oauth/sign-in.js';
 import { until } from '../../support/until.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let key: CryptoKey;
-let jwks: { keys: object[] };
 let served: unknown;
 let fetches = 0;
 /** Requests without an answer, while `silence` is served. */
 let held: ServerResponse[] = [];
-let server: Server;
-let base: string;
 
-beforeAll(async () => {
-  world = await newProvider({ allowedNetworks: loopback });
-  environment = await world.newEnvironment();
-  const pair = await generateKeyPair('ES256');
-  key = pair.privateKey;
-  jwks = { keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] };
-  client = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
-  server = createServer((request, response) => {
-    fetches++;
-    const path = request.url?.split('?')[0];
-    if (path === '/big') return void response.end('x'.repeat(70_000));
-    if (served === 'nothing') return void request.socket.destroy();
-    if (served === 'silence') return void held.push(response);
-    if (path === '/moved') return void response.writeHead(302, { location: '/jwks' }).end();
-    return void response.setHeader('content-type', 'application/json').end(JSON.stringify(served));
-  });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const world = await newProvider({ allowedNetworks: loopback });
+const environment = await world.newEnvironment();
+const pair = await generateKeyPair('ES256');
+const key = pair.privateKey;
+const jwks = { keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1' }] };
+const client = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
+const server = createServer((request, response) => {
+  fetches++;
+  const path = request.url?.split('?')[0];
+  if (path === '/big') return void response.end('x'.repeat(70_000));
+  if (served === 'nothing') return void request.socket.destroy();
+  if (served === 'silence') return void held.push(response);
+  if (path === '/moved') return void response.writeHead(302, { location: '/jwks' }).end();
+  return void response.setHeader('content-type', 'application/json').end(JSON.stringify(served));
 });
+await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 afterAll(async () => {
   server.close();
   await world.close();

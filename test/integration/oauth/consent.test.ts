@@ -1,33 +1,23 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import { hours, seconds } from '../../../src/platform/clock.js';
 import { follow, openAccount, send } from '../../support/account.js';
 import { hidden } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import {
-  password,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, redirectUri, type TestClient, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh, type TokenBody, userinfo } from '../../support/oauth/tokens.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 
 /** Third-party applications ask for consent before they get anything (docs/decisions/0063). */
-let world: TestProvider;
-let environment: TestEnvironment;
 let client: TestClient;
 let ana: TestIdentity;
 let browser: Browser;
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
 afterAll(() => world.close());
 beforeEach(async () => {
   client = await environment.newClient({ name: 'Partner', consentRequired: true });

@@ -1,13 +1,10 @@
 import { type AddressInfo, createServer } from 'node:net';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import * as oidc from 'openid-client';
 import { loggedOutUri, password } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
-let world: TestProvider;
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 
 test('both documents are the same, cacheable, readable from any origin, and true', async () => {

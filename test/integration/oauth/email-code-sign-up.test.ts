@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { lockWaits } from '../../support/lock-waits.js';
 import { locationOf } from '../../support/oauth/browser.js';
 import type { TestClient, TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { until } from '../../support/until.js';
 
-let world: TestProvider;
-
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 
 const passwordless = (more: Partial<EnvironmentSettings> = {}) =>

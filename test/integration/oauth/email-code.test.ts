@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { waitingMails } from '../../support/identity-mails.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
 
 type Page = Awaited<ReturnType<Browser['get']>>;
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment({ emailOtpLoginEnabled: true });
-  client = await environment.newClient();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment({ emailOtpLoginEnabled: true });
+const client = await environment.newClient();
 afterAll(() => world.close());
 
 /** Returns a browser that has requested a code, and the page that asks for it. */

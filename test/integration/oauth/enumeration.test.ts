@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { expectEqualTimes } from '../../support/equal-times.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 /**
@@ -10,8 +10,6 @@ import { authorizeUrl } from '../../support/oauth/sign-in.js';
  * each answer's random parts, and the times have one distribution.
  */
 
-let world: TestProvider;
-let parameters: Record<string, string>;
 /** All have one length, so that even the length of an answer has to be equal. */
 const kinds = [
   'known',
@@ -24,20 +22,18 @@ const kinds = [
 type Kind = (typeof kinds)[number];
 const addresses = {} as Record<Kind, string>;
 
-beforeAll(async () => {
-  world = await newProvider();
-  const settings = { emailOtpLoginEnabled: true };
-  const environment = await world.newEnvironment(settings);
-  const foreign = await world.newEnvironment(settings);
-  for (const kind of kinds) addresses[kind] = `${randomBytes(8).toString('hex')}@example.com`;
-  await environment.newIdentity({ email: addresses.known });
-  await environment.newIdentity({ email: addresses.deactivated, isActive: false });
-  await environment.newIdentity({ email: addresses['of another Environment'], isMember: false });
-  await environment.newIdentity({ email: addresses.unconfirmed, emailVerifiedAt: null });
-  await foreign.newIdentity({ email: addresses['of another Account'] });
-  const url = new URL(authorizeUrl(await environment.newClient()), world.baseUrl);
-  parameters = Object.fromEntries(url.searchParams);
-});
+const world = await newProvider();
+const settings = { emailOtpLoginEnabled: true };
+const environment = await world.newEnvironment(settings);
+const foreign = await world.newEnvironment(settings);
+for (const kind of kinds) addresses[kind] = `${randomBytes(8).toString('hex')}@example.com`;
+await environment.newIdentity({ email: addresses.known });
+await environment.newIdentity({ email: addresses.deactivated, isActive: false });
+await environment.newIdentity({ email: addresses['of another Environment'], isMember: false });
+await environment.newIdentity({ email: addresses.unconfirmed, emailVerifiedAt: null });
+await foreign.newIdentity({ email: addresses['of another Account'] });
+const url = new URL(authorizeUrl(await environment.newClient()), world.baseUrl);
+const parameters = Object.fromEntries(url.searchParams);
 afterAll(() => world.close());
 
 const post = (url: string, fields: Record<string, string>, accept: string) =>

@@ -1,27 +1,15 @@
 import type { LightMyRequestResponse } from 'fastify';
-import {
-  password,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
 
 /** OAuth 2.0 Form Post Response Mode 1.0: the answer in a form that the browser posts. */
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let ana: TestIdentity;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-  ana = await environment.newIdentity();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
+const ana = await environment.newIdentity();
 afterAll(() => world.close());
 
 const pkce = newPkce();

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { redirectUri } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 
-let world: TestProvider;
-let client: TestClient;
-beforeAll(async () => {
-  world = await newProvider();
-  client = await (await world.newEnvironment()).newClient();
-});
+const world = await newProvider();
+const client = await (await world.newEnvironment()).newClient();
 afterAll(() => world.close());
 
 const names = [

@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { after, minutes, seconds } from '../../../src/platform/clock.js';
 import { accountUrl, openAccount } from '../../support/account.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import type { TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
 import { refresh, tokensFor } from '../../support/oauth/tokens.js';
 
 const idleSeconds = 900;
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
 let ana: TestIdentity;
 let laptop: Browser;
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment({ sessionIdleTtlSeconds: idleSeconds });
-  client = await environment.newClient();
-});
-afterAll(() => world?.close());
+const world = await newProvider();
+const environment = await world.newEnvironment({ sessionIdleTtlSeconds: idleSeconds });
+const client = await environment.newClient();
+afterAll(() => world.close());
 beforeEach(async () => {
   ana = await environment.newIdentity();
   laptop = world.browser();

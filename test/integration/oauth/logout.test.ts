@@ -1,31 +1,20 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import {
-  loggedOutUri,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { loggedOutUri, redirectUri, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { refresh, type TokenBody, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
 let ana: TestIdentity;
 let browser: Browser;
 let tokens: TokenBody;
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
 afterAll(() => world.close());
 beforeEach(async () => {
   ana = await environment.newIdentity();

@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import { password, redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, redirectUri } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, codeFor, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { leave, newOrganization, setPolicy } from '../../support/organizations.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment({
-    emailOtpLoginEnabled: true,
-    allowSelfSignup: true,
-    mfaPolicy: 'optional',
-  });
-  client = await environment.newClient();
+const world = await newProvider();
+const environment = await world.newEnvironment({
+  emailOtpLoginEnabled: true,
+  allowSelfSignup: true,
+  mfaPolicy: 'optional',
 });
+const client = await environment.newClient();
 afterAll(() => world.close());
 
 const refused = async (browser: Browser, more: Record<string, string>) => {

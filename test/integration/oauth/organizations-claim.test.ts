@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import type { TestClient, TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { newOrganization } from '../../support/organizations.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
 afterAll(() => world.close());
 
 const scope = 'openid org';

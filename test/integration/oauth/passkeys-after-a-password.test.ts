@@ -10,7 +10,7 @@ import { counted, interleaved } from '../../support/interleaving.js';
 import { hidden } from '../../support/mfa.js';
 import type { Browser } from '../../support/oauth/browser.js';
 import { password, redirectUri } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
 import { newOrganization } from '../../support/organizations.js';
@@ -22,10 +22,7 @@ const baseUrl = 'http://localhost:3000';
 const next = 'lantern orchard seven';
 const isIn = 'in';
 const isRefused = 'mfa.second_factor_only';
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider({ baseUrl });
-});
+const provider = await newProvider({ baseUrl });
 afterAll(() => provider.close());
 
 const newKey = (more: Partial<Parameters<typeof createAuthenticator>[0]> = {}) =>

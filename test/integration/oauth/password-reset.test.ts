@@ -10,10 +10,7 @@ import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh, tokensFor } from '../../support/oauth/tokens.js';
 import { messageOf, nextOf } from '../../support/page-parts.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 type Environment = Awaited<ReturnType<TestProvider['newEnvironment']>>;

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import type { TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { refresh, tokensFor } from '../../support/oauth/tokens.js';
 import { newOrganization } from '../../support/organizations.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
 afterAll(() => world.close());
 
 /** Creates a person with permissions at the Environment's root, in organizations with long names. */

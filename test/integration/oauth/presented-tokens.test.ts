@@ -1,33 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v4 as uuidv4 } from 'uuid';
 import { minutes, seconds } from '../../../src/platform/clock.js';
 import { follow } from '../../support/account.js';
 import { codeIn } from '../../support/mfa.js';
-import {
-  password,
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { basicOf, refresh, type TokenBody, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let server: TestClient;
-let ana: TestIdentity;
-
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-  server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
-  ana = await environment.newIdentity();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
+const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
+const ana = await environment.newIdentity();
 afterAll(() => world.close());
 
 const start = (more = {}): Promise<TokenBody> => tokensFor(world.browser(), client, ana.email, more);

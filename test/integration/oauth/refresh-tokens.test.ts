@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { days, hours, minutes, seconds } from '../../../src/platform/clock.js';
-import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import type { TestClient, TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
 let spa: TestClient;
 let server: TestClient;
 let ana: TestIdentity;
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
 afterAll(() => world.close());
 beforeEach(async () => {
   spa = await environment.newClient();

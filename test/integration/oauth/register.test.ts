@@ -12,10 +12,7 @@ import { newOther } from '../../support/other-environment.js';
 import { messageOf, nextOf } from '../../support/page-parts.js';
 import { startTurnstile } from '../../support/turnstile.js';
 
-let provider: TestProvider;
-beforeAll(async () => {
-  provider = await newProvider();
-});
+const provider = await newProvider();
 afterAll(() => provider.close());
 
 type Environment = Awaited<ReturnType<TestProvider['newEnvironment']>>;

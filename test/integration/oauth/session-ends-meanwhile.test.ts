@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { createApiGrants } from '../../../src/domain/logins/api-grants.js';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
@@ -7,21 +7,18 @@ import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { untilWaiting } from '../../support/lock-waits.js';
 import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { codeFor } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 /** A client that is given something while the session ends: it gets nothing, or is told of the end. */
 
-let world: TestProvider;
 let environment: TestEnvironment;
 let client: TestClient;
 let ana: TestIdentity;
 
-beforeAll(async () => {
-  world = await newProvider();
-});
+const world = await newProvider();
 afterAll(() => world.close());
 beforeEach(async () => {
   environment = await world.newEnvironment();

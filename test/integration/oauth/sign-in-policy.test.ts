@@ -1,24 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import { days, minutes, seconds } from '../../../src/platform/clock.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { alertOf, codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
 import { locationOf } from '../../support/oauth/browser.js';
-import { password, type TestClient, type TestEnvironment, type TestIdentity } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { password, type TestIdentity } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
 import { redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 import { leave, newOrganization, setPolicy, type TestOrganization } from '../../support/organizations.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment({ emailOtpLoginEnabled: true, passkeyLoginEnabled: true, mfaPolicy: 'off' });
-  client = await environment.newClient();
+const world = await newProvider();
+const environment = await world.newEnvironment({
+  emailOtpLoginEnabled: true,
+  passkeyLoginEnabled: true,
+  mfaPolicy: 'off',
 });
+const client = await environment.newClient();
 afterAll(() => world.close());
 
 type Person = TestIdentity;

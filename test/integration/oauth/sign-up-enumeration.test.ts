@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import { expectEqualTimes } from '../../support/equal-times.js';
-import type { TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 
 /**
  * Neither a sign-up nor a request for a new password reveals whether an address is known, in its answer or its time.
  */
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let parameters: Record<string, string>;
 const kinds = [
   'known',
   'unknown',
@@ -23,12 +19,10 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment({ allowSelfSignup: true, dailySelfSignupCap: 100_000 });
-  const url = new URL(authorizeUrl(await environment.newClient()), world.baseUrl);
-  parameters = Object.fromEntries(url.searchParams);
-});
+const world = await newProvider();
+const environment = await world.newEnvironment({ allowSelfSignup: true, dailySelfSignupCap: 100_000 });
+const url = new URL(authorizeUrl(await environment.newClient()), world.baseUrl);
+const parameters = Object.fromEntries(url.searchParams);
 afterAll(() => world.close());
 
 /** All have one length, so that even the length of an answer has to be equal. */

@@ -6,9 +6,8 @@ import { apiOf } from '../../support/identity-auth.js';
 import { codeIn } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import type { TestProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
-import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
+import { signInThere } from '../../support/openid-provider.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 import { askedIn, giveSigningKey, newSamlProvider } from '../../support/saml/sign-in.js';
 import {
@@ -25,12 +24,7 @@ import {
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 40);
-let world: TestProvider;
-let idp: OpenIdProvider;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
-});
+const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
 afterAll(() => stop());
 
 let used = 0;

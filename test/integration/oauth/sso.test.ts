@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
@@ -12,10 +12,9 @@ import { apiOf } from '../../support/identity-auth.js';
 import { codeIn } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { password, redirectUri, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
-import type { TestProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem } from '../../support/oauth/tokens.js';
-import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
+import { signInThere } from '../../support/openid-provider.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../../support/organizations.js';
 import { newOther } from '../../support/other-environment.js';
 import {
@@ -33,12 +32,7 @@ import { comingUpon } from '../../support/uncommitted.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 45);
-let world: TestProvider;
-let idp: OpenIdProvider;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
-});
+const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
 afterAll(() => stop());
 
 let used = 0;

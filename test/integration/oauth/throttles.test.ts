@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { type ThrottledRoute, throttles } from '../../../src/http/oauth/throttles.js';
 import { newAccount, startApi, type TestApi } from '../../support/api.js';
-import type { TestEnvironment } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
 import { newPublicClient } from '../../support/public-client.js';
 
@@ -22,17 +21,11 @@ const specified: Partial<Record<ThrottledRoute, [points: number, seconds: number
 };
 const routes = Object.keys(throttles) as ThrottledRoute[];
 
-let processes: [TestProvider, TestProvider];
-let environment: TestEnvironment;
-let parameters: Record<string, string>;
-
-beforeAll(async () => {
-  const first = await newProvider({ rateLimits: true });
-  processes = [first, await newProvider({ rateLimits: true, beside: first })];
-  environment = await first.newEnvironment({ emailOtpLoginEnabled: true, allowSelfSignup: true });
-  const url = new URL(authorizeUrl(await environment.newClient()), first.baseUrl);
-  parameters = Object.fromEntries(url.searchParams);
-});
+const first = await newProvider({ rateLimits: true });
+const processes = [first, await newProvider({ rateLimits: true, beside: first })] as const;
+const environment = await first.newEnvironment({ emailOtpLoginEnabled: true, allowSelfSignup: true });
+const url = new URL(authorizeUrl(await environment.newClient()), first.baseUrl);
+const parameters = Object.fromEntries(url.searchParams);
 afterAll(async () => {
   await processes[1].close();
   await processes[0].close();

@@ -1,32 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { challengeOf } from '../../../src/domain/oidc/tokens/pkce.js';
 import { minutes, seconds } from '../../../src/platform/clock.js';
-import {
-  redirectUri,
-  type TestClient,
-  type TestEnvironment,
-  type TestIdentity,
-} from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { codeFor, newPkce } from '../../support/oauth/sign-in.js';
 import { basicOf, postToken, redeem, refresh, tokensFor, userinfo } from '../../support/oauth/tokens.js';
 
-let world: TestProvider;
-let environment: TestEnvironment;
-let client: TestClient;
-let basic: TestClient;
-let post: TestClient;
-let ana: TestIdentity;
-
-beforeAll(async () => {
-  world = await newProvider();
-  environment = await world.newEnvironment();
-  client = await environment.newClient();
-  basic = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic', requirePkce: false });
-  post = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
-  ana = await environment.newIdentity();
-});
+const world = await newProvider();
+const environment = await world.newEnvironment();
+const client = await environment.newClient();
+const basic = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic', requirePkce: false });
+const post = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
+const ana = await environment.newIdentity();
 afterAll(() => world.close());
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };

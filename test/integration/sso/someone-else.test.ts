@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from '@jest/globals';
 import { codeIn } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { password, redirectUri, type TestClient } from '../../support/oauth/environment.js';
-import type { TestProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh } from '../../support/oauth/tokens.js';
-import { type OpenIdProvider, signInThere } from '../../support/openid-provider.js';
+import { signInThere } from '../../support/openid-provider.js';
 import { newOther } from '../../support/other-environment.js';
 import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace, startSsoWorld } from '../../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 8);
-let world: TestProvider;
-let idp: OpenIdProvider;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
-});
+const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
 afterAll(() => stop());
 
 let used = 0;

@@ -8,7 +8,7 @@ import { type BentProvider, startBentProvider } from '../../support/bent-provide
 import { codeIn, enrollTotp } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
-import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
+import { newProvider } from '../../support/oauth/provider.js';
 import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh } from '../../support/oauth/tokens.js';
 import { setPolicy } from '../../support/organizations.js';
@@ -19,13 +19,10 @@ import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../../suppor
 /** The time of authentication is what a provider reports, and not when the person arrived here. */
 
 const baseUrl = 'http://localhost:3000';
-let world: TestProvider;
 let idp: BentProvider;
 let saml: SamlProvider;
-beforeAll(async () => {
-  [idp, saml] = await Promise.all([startBentProvider(), newSamlProvider()]);
-  world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
-});
+[idp, saml] = await Promise.all([startBentProvider(), newSamlProvider()]);
+const world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
 afterAll(async () => {
   await world.close();
   await idp.stop();
