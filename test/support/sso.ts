@@ -5,9 +5,11 @@ import { SsoDomain } from '../../entities/sso-domain.js';
 import { clientSecretContext } from '../../src/domain/sso-connections/secrets.js';
 import { callbackUrlOf, signedOutUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
+import { type Browser, locationOf } from './oauth/browser.js';
 import type { TestClient, TestEnvironment } from './oauth/environment.js';
+import { redirectUri } from './oauth/environment.js';
 import { newProvider, type TestProvider } from './oauth/provider.js';
-import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.js';
+import { type OpenIdProvider, signInThere, startOpenIdProvider } from './openid-provider.js';
 import { newOrganization, type TestOrganization } from './organizations.js';
 
 type Where = Pick<TestEnvironment, 'accountId' | 'environmentId'>;
@@ -23,15 +25,37 @@ export const plannedConnections = (baseUrl: string, count: number) => {
   };
 };
 
-/** Starts a service, and an OpenID provider that sends people back to it. */
-export async function startSsoWorld(baseUrl: string, callbacks: string[]) {
+const baseUrl = 'http://localhost:3000';
+
+/**
+ * Starts a service, and an OpenID provider that sends people back to it.
+ * @param connections how many connections to the provider will be created
+ */
+export async function startSsoWorld(connections: number) {
+  const { ids, callbacks } = plannedConnections(baseUrl, connections);
   const idp = await startOpenIdProvider({ callbacks });
   const world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
-  const stop = async () => {
-    await world.close();
-    await idp.stop();
+  return {
+    idp,
+    world,
+    /** Returns the id of another connection, whose callback the provider knows. */
+    nextConnectionId(): string {
+      const id = ids.pop();
+      if (id === undefined) throw new Error(`only ${connections} connections are planned`);
+      return id;
+    },
+    /** Makes a person of acme.example known to the provider. @param claims besides the confirmed address */
+    newPerson(claims: object = {}) {
+      const email = acmeAddress();
+      const login = email.replace('@acme.example', '');
+      idp.people.set(login, { email, email_verified: true, ...claims });
+      return { login, email };
+    },
+    async stop() {
+      await world.close();
+      await idp.stop();
+    },
   };
-  return { idp, world, stop };
 }
 
 /** Creates an active connection to an OpenID provider, for an Environment or an organization in it. */
@@ -138,6 +162,32 @@ export async function newSsoPlace(
     organization,
     connection: await newOidcConnection(world, environment, idp ?? none, fields),
   };
+}
+
+/**
+ * Signs in at the provider and comes back; returns the answer of `/sso/complete`.
+ * @param away the URL at the provider to which the service has sent the browser
+ * @param jar the browser's cookies at the provider
+ */
+export async function returnFromProvider(browser: Browser, away: string, login: string, jar?: Map<string, string>) {
+  const answered = await browser.get((await signInThere(away, login, jar)).replace(baseUrl, ''));
+  return browser.get(String(answered.headers.location));
+}
+
+/** Follows redirects, through the provider too, up to a page of ours, or to the client. */
+export async function followThroughProvider(
+  browser: Browser,
+  url: string,
+  { idp, login, jar }: { idp: Pick<OpenIdProvider, 'issuer'>; login: string; jar: Map<string, string> },
+) {
+  let at = await browser.get(url);
+  for (let hops = 0; at.statusCode === 303 && hops < 9; hops++) {
+    const to = String(at.headers.location);
+    if (to.startsWith(redirectUri)) return at;
+    if (to.startsWith(idp.issuer)) at = await browser.get((await signInThere(to, login, jar)).replace(baseUrl, ''));
+    else at = await browser.get(locationOf(at).pathname + locationOf(at).search);
+  }
+  return at;
 }
 
 /** Returns the address of a person who is new. */

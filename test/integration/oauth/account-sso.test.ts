@@ -4,45 +4,22 @@ import { hours, minutes } from '../../../src/platform/clock.js';
 import { accountUrl, send } from '../../support/account.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
-import { redirectUri } from '../../support/oauth/environment.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
-import { signInThere } from '../../support/openid-provider.js';
-import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';
+import { followThroughProvider, newSsoPlace, startSsoWorld } from '../../support/sso.js';
 
 /** The account page for people who sign in by an identity provider. */
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 20);
-const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
+const { idp, world, stop, nextConnectionId, newPerson } = await startSsoWorld(20);
 afterAll(() => stop());
 
 /** Signs a person in by the provider, as of an hour ago, with the strength that it reports. */
 async function arrive(said: object = {}) {
-  const { client, environment } = await newSsoPlace(
-    world,
-    idp,
-    { id: planned.ids.pop() ?? uuidv7() },
-    { mfaPolicy: 'optional' },
-  );
-  const email = acmeAddress();
-  const login = email.replace('@acme.example', '');
-  idp.people.set(login, { email, email_verified: true, given_name: 'Ana', family_name: 'Arendt', ...said });
+  const { client, environment } = await newSsoPlace(world, idp, { id: nextConnectionId() }, { mfaPolicy: 'optional' });
+  const { email, login } = newPerson({ given_name: 'Ana', family_name: 'Arendt', ...said });
   const browser = world.browser();
   const jar = new Map<string, string>();
-  /** Follows redirects, through the provider too, up to a page of ours. */
-  async function walk(url: string) {
-    let at = await browser.get(url);
-    for (let hops = 0; at.statusCode === 303 && hops < 8; hops++) {
-      const to = String(at.headers.location);
-      if (to.startsWith(redirectUri)) return at;
-      at = await browser.get(
-        to.startsWith(idp.issuer)
-          ? (await signInThere(to, login, jar)).replace(baseUrl, '')
-          : locationOf(at).pathname + locationOf(at).search,
-      );
-    }
-    return at;
-  }
+  const walk = (url: string) => followThroughProvider(browser, url, { idp, login, jar });
   await walk(authorizeUrl(client, { login_hint: email }));
   const [person] = await world.query<{ id: string }>('select id from identities where email = $1', [email]);
   const { id } = person!;

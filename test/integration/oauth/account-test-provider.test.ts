@@ -1,43 +1,27 @@
-import { v7 as uuidv7 } from 'uuid';
 import { accountUrl, send } from '../../support/account.js';
 import { hidden, totpCode } from '../../support/mfa.js';
 import { locationOf } from '../../support/oauth/browser.js';
-import { redirectUri } from '../../support/oauth/environment.js';
 import { authorizeUrl } from '../../support/oauth/sign-in.js';
-import { signInThere } from '../../support/openid-provider.js';
 import { newOther } from '../../support/other-environment.js';
-import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../../support/sso.js';
+import { followThroughProvider, newSsoPlace, startSsoWorld } from '../../support/sso.js';
 
 /** A test Environment's identity provider changes nothing for a person who is in production (docs/decisions/0077). */
 
-const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 5);
-const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
+const { idp, world, stop, nextConnectionId, newPerson } = await startSsoWorld(5);
 afterAll(() => stop());
 
 type Settings = Parameters<typeof newSsoPlace>[3];
 
 /** Creates a person of production whom a test Environment's provider names, and a browser that follows redirects. */
 async function named(settings: Settings, { isInProduction = true } = {}) {
-  const { client, environment } = await newSsoPlace(world, idp, { id: planned.ids.pop() ?? uuidv7() }, settings);
-  const email = acmeAddress();
-  const login = email.replace('@acme.example', '');
-  idp.people.set(login, { email, email_verified: true });
+  const { client, environment } = await newSsoPlace(world, idp, { id: nextConnectionId() }, settings);
+  const { email, login } = newPerson();
   const production = await newOther(world, environment, { type: 'production' });
   const { id } = await environment.newIdentity({ email, passwordHash: null, isMember: false });
   if (isInProduction) await production.join(id);
   const browser = world.browser();
   const jar = new Map<string, string>();
-  async function walk(url: string) {
-    let at = await browser.get(url);
-    for (let hops = 0; at.statusCode === 303 && hops < 9; hops++) {
-      const to = String(at.headers.location);
-      if (to.startsWith(redirectUri)) return at;
-      if (to.startsWith(idp.issuer)) at = await browser.get((await signInThere(to, login, jar)).replace(baseUrl, ''));
-      else at = await browser.get(locationOf(at).pathname + locationOf(at).search);
-    }
-    return at;
-  }
+  const walk = (url: string) => followThroughProvider(browser, url, { idp, login, jar });
   const signIn = () => walk(authorizeUrl(client, { login_hint: email }));
   return { id, client, browser, walk, signIn };
 }

@@ -7,36 +7,27 @@ import { codeIn } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { password, type TestClient, type TestEnvironment } from '../../support/oauth/environment.js';
 import { authorizeUrl, codeFor } from '../../support/oauth/sign-in.js';
-import { signInThere } from '../../support/openid-provider.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 import { askedIn, giveSigningKey, newSamlProvider } from '../../support/saml/sign-in.js';
 import {
-  acmeAddress,
   failureIn,
   newOidcConnection,
   newSsoPlace,
   newVerifiedDomain,
-  plannedConnections,
+  returnFromProvider,
   startSsoWorld,
 } from '../../support/sso.js';
 
 /** How the sign-in page leads to an identity provider, and the sign-in there as another person. */
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 40);
-const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
+const { idp, world, stop, nextConnectionId, newPerson } = await startSsoWorld(40);
 afterAll(() => stop());
 
-let used = 0;
-const nextId = () => planned.ids[used++] ?? '';
 const nothing = { passwordLoginEnabled: false, emailOtpLoginEnabled: false, passkeyLoginEnabled: false };
 /** Creates an Environment with an organization whose provider signs in people of acme.example. */
-const place = (settings: Partial<EnvironmentSettings> = {}) => newSsoPlace(world, idp, { id: nextId() }, settings);
-const somebody = () => {
-  const email = acmeAddress();
-  idp.people.set(email, { email, email_verified: true });
-  return { login: email, email };
-};
+const place = (settings: Partial<EnvironmentSettings> = {}) =>
+  newSsoPlace(world, idp, { id: nextConnectionId() }, settings);
 const parametersOf = (client: TestClient, more = {}) =>
   Object.fromEntries(new URL(authorizeUrl(client, more), baseUrl).searchParams);
 const queryOf = (client: TestClient, more = {}) => new URLSearchParams(parametersOf(client, more));
@@ -51,11 +42,7 @@ const awayIn = ({ body, headers }: LightMyRequestResponse) => {
   expect(headers.location).toBeUndefined();
   return new URL(/http-equiv="refresh" content="0;url=([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '');
 };
-/** Signs in there and returns; returns the answer of `/sso/complete`. */
-async function comeBack(browser: Browser, away: URL, login: string) {
-  const answered = await browser.get((await signInThere(away.href, login)).replace(baseUrl, ''));
-  return browser.get(String(answered.headers.location));
-}
+const comeBack = (browser: Browser, away: URL, login: string) => returnFromProvider(browser, away.href, login);
 const asksForProvider = (page: LightMyRequestResponse) => ({
   status: page.statusCode,
   form: page.body.includes('<form method="post" action="/oauth/sso">'),
@@ -66,7 +53,7 @@ const asked = { status: 200, form: true, password: false };
 describe('where identity providers are the only way to sign in', () => {
   test('the page asks for the address, and the address leads to its provider', async () => {
     const { client } = await place(nothing);
-    const { login, email } = somebody();
+    const { login, email } = newPerson();
     const browser = world.browser();
     const page = await browser.get(authorizeUrl(client));
     expect(asksForProvider(page)).toEqual(asked);
@@ -138,7 +125,7 @@ describe('where identity providers are the only way to sign in', () => {
 
   test('the page has the field beside passkeys too, and without a provider only the button', async () => {
     const { client } = await place({ ...nothing, passkeyLoginEnabled: true });
-    const { login, email } = somebody();
+    const { login, email } = newPerson();
     const browser = world.browser();
     const page = await browser.get(authorizeUrl(client));
     expect(asksForProvider(page)).toEqual(asked);
@@ -158,7 +145,7 @@ describe('where identity providers are the only way to sign in', () => {
     const { environment, client, organization, connection } = await place(nothing);
     const other = await newOrganization(world, environment, { policy: { require_sso: true } });
     await newVerifiedDomain(world, environment, 'own.example');
-    const own = await newOidcConnection(world, environment, idp, { id: nextId() });
+    const own = await newOidcConnection(world, environment, idp, { id: nextConnectionId() });
     const browser = world.browser();
     const page = await browser.get(authorizeUrl(client, { organization: other.id }));
     expect(asksForProvider(page)).toEqual(asked);
@@ -173,7 +160,7 @@ describe('where identity providers are the only way to sign in', () => {
 
   test('a disabled provider is not replaced by the default one, which would not be enough', async () => {
     const { environment, client, organization, connection } = await place(nothing);
-    await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextId() }));
+    await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextConnectionId() }));
     await setPolicy(world, organization, { require_sso: true });
     await world.query(`update sso_connections set status = 'disabled' where id = $1`, [connection.id]);
     const barred = await world.browser().get(authorizeUrl(client, { organization: organization.id }));
@@ -184,7 +171,7 @@ describe('where identity providers are the only way to sign in', () => {
 
   test('after the default connection has refused a person, "another way" leads to the page that asks for an address', async () => {
     const { environment, client, connection } = await place(nothing);
-    const own = await newOidcConnection(world, environment, idp, { id: nextId() });
+    const own = await newOidcConnection(world, environment, idp, { id: nextConnectionId() });
     await setDefault(environment, own);
     const browser = world.browser();
     const failed = await comeBack(browser, locationOf(await browser.get(authorizeUrl(client))), 'nobody there');
@@ -192,14 +179,14 @@ describe('where identity providers are the only way to sign in', () => {
     const url = /<a class="button quiet" href="([^"]+)"/.exec(failed.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const page = await browser.get(url);
     expect(asksForProvider(page)).toEqual(asked);
-    const away = awayIn(await browser.submit(page, { email: somebody().email }));
+    const away = awayIn(await browser.submit(page, { email: newPerson().email }));
     expect(away.searchParams.get('redirect_uri')).toContain(connection.id);
   });
 });
 
 test('beside a password, an address alone leads to its provider; nobody else may omit the password', async () => {
   const { client } = await place();
-  const { login, email } = somebody();
+  const { login, email } = newPerson();
   const browser = world.browser();
   const page = await browser.get(authorizeUrl(client));
   expect(page.body).toMatch(/<input id="password"(?![^>]* required)[^>]*>/);
@@ -219,7 +206,7 @@ describe('an organization that requires SSO accepts a connection of the Environm
     const email = `mia@${uuidv7()}.example`;
     idp.people.set(email, { email, email_verified: true });
     await newVerifiedDomain(world, environment, email.slice(email.indexOf('@') + 1));
-    const own = await newOidcConnection(world, environment, idp, { id: nextId() });
+    const own = await newOidcConnection(world, environment, idp, { id: nextConnectionId() });
     const mia = await environment.newIdentity({ email });
     const organization = await newOrganization(world, environment, { policy: { require_sso: true }, members: [mia] });
     return { environment, client, email, own, mia, organization };
@@ -253,7 +240,7 @@ describe('an organization that requires SSO accepts a connection of the Environm
       const told = await world.browser().post(authorizeUrl(client), { email, password }, inJson);
       return told.json().sso_connections.map(({ id }: { id: string }) => id);
     };
-    const later = (ms: number) => ({ id: nextId(), createdAt: new Date(world.now().getTime() + ms) });
+    const later = (ms: number) => ({ id: nextConnectionId(), createdAt: new Date(world.now().getTime() + ms) });
     const [second, third] = [
       await newOidcConnection(world, environment, idp, later(1000)),
       await newOidcConnection(world, environment, idp, later(2000)),
@@ -286,7 +273,7 @@ describe('another person than the session’s', () => {
     const { environment, client } = await place(settings);
     const domain = `${uuidv7()}.example`;
     await newVerifiedDomain(world, environment, domain);
-    const connection = await newOidcConnection(world, environment, idp, { id: nextId() });
+    const connection = await newOidcConnection(world, environment, idp, { id: nextConnectionId() });
     await setDefault(environment, connection);
     const [ana, bob] = [`ana@${domain}`, `bob@${domain}`];
     for (const email of [ana, bob]) idp.people.set(email, { email, email_verified: true });
@@ -352,7 +339,7 @@ describe('another person than the session’s', () => {
   test('who is a member is not sent to the organization’s provider, which allows another person', async () => {
     const { environment, client, organization, connection } = await place();
     const stranger = await environment.newIdentity();
-    const { login } = somebody();
+    const { login } = newPerson();
     const browser = world.browser();
     await codeFor(browser, client, stranger.email);
     const away = await browser.get(authorizeUrl(client, { organization: organization.id }));
@@ -401,7 +388,7 @@ describe('another person than the session’s', () => {
 
 test('who came by a page although there is a default provider is led back to that page, from wherever', async () => {
   const { environment, client } = await place();
-  await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextId() }));
+  await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextConnectionId() }));
   const ana = await environment.newIdentity();
   const browser = world.browser();
   expect(locationOf(await browser.get(authorizeUrl(client))).origin).not.toBe(baseUrl);

@@ -18,44 +18,33 @@ import { signInThere } from '../../support/openid-provider.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../../support/organizations.js';
 import { newOther } from '../../support/other-environment.js';
 import {
-  acmeAddress,
   failureIn,
   newOidcConnection,
   newSsoPlace,
   newVerifiedDomain,
-  plannedConnections,
   reasonsAt,
+  returnFromProvider,
   type SsoPlace,
   startSsoWorld,
 } from '../../support/sso.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 45);
-const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
+const { idp, world, stop, nextConnectionId, newPerson } = await startSsoWorld(50);
 afterAll(() => stop());
 
-let used = 0;
 /** Creates an Environment with an organization whose provider signs in people of acme.example. */
 const place = (overrides: Partial<SsoConnection> = {}, settings: Partial<EnvironmentSettings> = {}) => {
-  const id = planned.ids[used++] ?? uuidv7();
+  const id = nextConnectionId();
   return newSsoPlace(world, idp, { id, ...overrides }, { emailOtpLoginEnabled: true, ...settings });
 };
-const somebody = (claims: object = {}) => {
-  const email = acmeAddress();
-  const login = email.replace('@acme.example', '');
-  idp.people.set(login, { email, email_verified: true, given_name: 'Ana', family_name: 'Arendt', ...claims });
-  return { login, email };
-};
+const somebody = (claims: object = {}) => newPerson({ given_name: 'Ana', family_name: 'Arendt', ...claims });
 
 /** Signs in at the provider; returns the answer of `/sso/complete`. */
 async function walk(browser: Browser, url: string, login: string, jar?: Map<string, string>) {
   const away = await browser.get(url);
   expect(String(away.headers.location)).toContain(idp.issuer);
-  const back = await signInThere(String(away.headers.location), login, jar);
-  const answered = await browser.get(back.replace(baseUrl, ''));
-  expect(answered.statusCode).toBe(303);
-  return browser.get(String(answered.headers.location));
+  return returnFromProvider(browser, String(away.headers.location), login, jar);
 }
 
 describe('the way there and back', () => {
@@ -149,7 +138,7 @@ describe('which provider', () => {
     expect(await whereTo(client, { login_hint: 'Somebody@ACME.example' })).toBe(idp.issuer);
     expect(await whereTo(client, { login_hint: 'somebody@other.example' })).toBe(200);
     expect(await whereTo(client, { login_hint: 'somebody@sub.acme.example' })).toBe(200);
-    const own = await newOidcConnection(world, environment, idp, { id: planned.ids[used++] ?? uuidv7() });
+    const own = await newOidcConnection(world, environment, idp, { id: nextConnectionId() });
     await setDefault(environment, own.id);
     const default_ = await world.browser().get(authorizeUrl(client));
     expect(locationOf(default_).searchParams.get('redirect_uri')).toContain(own.id);
@@ -388,9 +377,9 @@ describe('an answer lets in', () => {
     const domain = `${uuidv7()}.example`;
     await newVerifiedDomain(world, environment, domain);
     const organization = await newOrganization(world, environment);
-    const connection = await newOidcConnection(world, environment, idp, { id: planned.ids[used++] ?? uuidv7() });
+    const connection = await newOidcConnection(world, environment, idp, { id: nextConnectionId() });
     const ofOrganization = await newOidcConnection(world, environment, idp, {
-      id: planned.ids[used++] ?? uuidv7(),
+      id: nextConnectionId(),
       organizationId: organization.id,
     });
     const login = `ana-${uuidv7()}`;
@@ -555,7 +544,7 @@ describe('the gate', () => {
     expect(codeIn(await browser.get(authorizeUrl(client)))).toBeTruthy();
     // Another organization's provider does not decide about this one's members.
     const its = await newOidcConnection(world, environment, idp, {
-      id: planned.ids[used++] ?? uuidv7(),
+      id: nextConnectionId(),
       organizationId: other.id,
     });
     await setPolicy(world, other, { require_sso: true });

@@ -6,14 +6,12 @@ import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh } from '../../support/oauth/tokens.js';
 import { signInThere } from '../../support/openid-provider.js';
 import { newOther } from '../../support/other-environment.js';
-import { acmeAddress, newSsoPlace, plannedConnections, type SsoPlace, startSsoWorld } from '../../support/sso.js';
+import { newSsoPlace, returnFromProvider, type SsoPlace, startSsoWorld } from '../../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 8);
-const { idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks);
+const { idp, world, stop, nextConnectionId, newPerson } = await startSsoWorld(8);
 afterAll(() => stop());
 
-let used = 0;
 const { verifier, challenge } = newPkce();
 
 const signIn = async (browser: Browser, client: TestClient, { email }: { email: string }) =>
@@ -21,7 +19,7 @@ const signIn = async (browser: Browser, client: TestClient, { email }: { email: 
 
 /** Creates an organization with its own provider, and another person of the Environment, signed in by password. */
 async function place() {
-  const at = await newSsoPlace(world, idp, { id: planned.ids[used++] as string });
+  const at = await newSsoPlace(world, idp, { id: nextConnectionId() });
   const ana = await at.environment.newIdentity();
   const browser = world.browser();
   const code = codeIn(await signIn(browser, at.client, ana)) as string;
@@ -29,21 +27,8 @@ async function place() {
   return { ...at, ana, browser, refreshToken: tokens.refresh_token as string };
 }
 
-function mallory() {
-  const email = acmeAddress();
-  const login = email.replace('@acme.example', '');
-  idp.people.set(login, { email, email_verified: true });
-  return { login, email };
-}
-
-/** Goes from a URL that leads to the provider to the page after the provider's answer. */
-async function there(browser: Browser, away: string, login: string) {
-  const back = await signInThere(away, login);
-  const answered = await browser.get(back.replace(baseUrl, ''));
-  return browser.get(String(answered.headers.location));
-}
 const by = async (browser: Browser, url: string, login: string) =>
-  there(browser, String((await browser.get(url)).headers.location), login);
+  returnFromProvider(browser, String((await browser.get(url)).headers.location), login);
 
 const whoseSession = async (browser: Browser, { client }: Pick<SsoPlace, 'client'>) => {
   const code = codeIn(await browser.get(authorizeUrl(client, { code_challenge: challenge, scope: 'openid email' })));
@@ -56,7 +41,7 @@ describe('a link that leads to a provider, in a browser where another person is 
   test('changes nothing until its person confirms: they stay signed in, with all that applications hold', async () => {
     const at = await place();
     const { client, organization, connection, browser, ana } = at;
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     const query = authorizeUrl(client).replace('/oauth/authorize?', '');
     for (const url of [
       authorizeUrl(client, { organization: organization.slug, prompt: 'login' }),
@@ -73,7 +58,7 @@ describe('a link that leads to a provider, in a browser where another person is 
 
   test('leads on as the other person once they confirm, from a page of ours alone', async () => {
     const at = await place();
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     const page = await by(at.browser, authorizeUrl(at.client, { login_hint: email, prompt: 'login' }), login);
     const foreign = await at.browser.submit(page, {}, { origin: 'https://evil.example' });
     expect(foreign.statusCode).toBe(403);
@@ -87,7 +72,7 @@ describe('a link that leads to a provider, in a browser where another person is 
 
   test('tells a script what to post', async () => {
     const at = await place();
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     const away = await at.browser.get(authorizeUrl(at.client, { login_hint: email, prompt: 'login' }));
     const back = await signInThere(String(away.headers.location), login);
     const answered = await at.browser.get(back.replace(baseUrl, ''));
@@ -102,7 +87,7 @@ describe('a link that leads to a provider, in a browser where another person is 
 describe('no question is asked of', () => {
   test('a person who returns as themselves', async () => {
     const { client, browser } = await place();
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     const other = world.browser();
     const url = authorizeUrl(client, { login_hint: email, prompt: 'login' });
     expect(codeIn(await by(other, url, login))).toBeTruthy();
@@ -112,11 +97,11 @@ describe('no question is asked of', () => {
 
   test('a person who has typed the other one’s address on our own page', async () => {
     const { client, browser } = await place();
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     const form = await browser.get(authorizeUrl(client, { prompt: 'login' }));
     const onward = await browser.submit(form, { email });
     const url = /<a class="button" href="([^"]+)"/.exec(onward.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
-    expect(codeIn(await there(browser, url, login))).toBeTruthy();
+    expect(codeIn(await returnFromProvider(browser, url, login))).toBeTruthy();
   });
 
   test.each([
@@ -125,7 +110,7 @@ describe('no question is asked of', () => {
   ])('a person in whose browser the other one’s session %s', async (_, ended) => {
     const { client, browser, ana } = await place();
     await world.query(`update sessions set ${ended} = created_at where identity_id = $1`, [ana.id]);
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     expect(codeIn(await by(browser, authorizeUrl(client, { login_hint: email }), login))).toBeTruthy();
   });
 
@@ -135,7 +120,7 @@ describe('no question is asked of', () => {
     await other.join(ana.id);
     const browser = world.browser();
     await signIn(browser, other.client, ana);
-    const { login, email } = mallory();
+    const { login, email } = newPerson();
     expect(codeIn(await by(browser, authorizeUrl(client, { login_hint: email }), login))).toBeTruthy();
     expect(await whoseSession(browser, other)).toBe(ana.email);
   });
