@@ -1,24 +1,11 @@
 import { type SsoRefusal, SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
 import { type Encrypting, encrypted, oaepMgf1p, oaepOf, xenc, xenc11 } from '../support/saml/encryption.js';
-import {
-  assertionXml,
-  type ProviderKey,
-  posted,
-  type ResponseParts,
-  responseXml,
-  sign,
-  signedResponse,
-} from '../support/saml/provider.js';
-import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
+import { assertionXml, posted, responseXml, sign, signedResponse } from '../support/saml/provider.js';
+import { type Answered, newSamlReceiver } from '../support/saml/receiver.js';
 
-let receiver: SamlReceiver;
-let key: ProviderKey;
-beforeAll(async () => {
-  receiver = await newSamlReceiver();
-  key = receiver.key;
-});
+const receiver = await newSamlReceiver();
+const { key, parts } = receiver;
 
-const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 const verify = (xml: string, answered: Answered = {}) => receiver.verify(posted(xml), answered);
 const refusalOf = async (xml: string, answered: Answered = {}): Promise<SsoRefused> => {
   const refusal = await verify(xml, answered).catch((error: unknown) => error);

@@ -1,28 +1,22 @@
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import {
   assertionXml,
-  type ProviderKey,
   posted,
   type ResponseParts,
   responseXml,
   sign,
   signedResponse,
 } from '../support/saml/provider.js';
-import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
+import { type Answered, newSamlReceiver } from '../support/saml/receiver.js';
 
 /**
  * What the response around an assertion has to say, and who is responsible for an error: strangers disable no
  * connection.
  */
 
-let receiver: SamlReceiver;
-let key: ProviderKey;
-beforeAll(async () => {
-  receiver = await newSamlReceiver();
-  key = receiver.key;
-});
+const receiver = await newSamlReceiver();
+const { key, parts } = receiver;
 
-const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 const verify = (xml: string, as: Partial<SsoConnection> = {}, more: Answered = {}) =>
   receiver.verify(posted(xml), { as, ...more });
 /** Both are signed, or the response alone. */

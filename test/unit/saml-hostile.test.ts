@@ -1,26 +1,13 @@
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { type SsoRefusal, SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
-import {
-  assertionXml,
-  type ProviderKey,
-  posted,
-  type ResponseParts,
-  responseXml,
-  sign,
-  signedResponse,
-} from '../support/saml/provider.js';
-import { newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
+import { assertionXml, posted, responseXml, sign, signedResponse } from '../support/saml/provider.js';
+import { newSamlReceiver } from '../support/saml/receiver.js';
 
-let receiver: SamlReceiver;
-let key: ProviderKey;
-beforeAll(async () => {
-  receiver = await newSamlReceiver();
-  key = receiver.key;
-});
+const receiver = await newSamlReceiver();
+const { key, parts } = receiver;
 
 const post = (samlResponse: string, as: Partial<SsoConnection> = {}) => receiver.verify(samlResponse, { as });
 const refused = (xml: string, code: SsoRefusal) => expect(post(posted(xml))).rejects.toMatchObject({ code });
-const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 
 /** Returns the pieces of an honest answer, to be combined in another way. */
 function pieces() {

@@ -2,30 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { SignedXml } from 'xml-crypto';
 import type { SsoRefusal } from '../../src/domain/sso-protocols/assertion.js';
-import {
-  assertionXml,
-  type ProviderKey,
-  posted,
-  type ResponseParts,
-  responseXml,
-  sign,
-  signedResponse,
-} from '../support/saml/provider.js';
-import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
+import { assertionXml, posted, responseXml, sign, signedResponse } from '../support/saml/provider.js';
+import { type Answered, newSamlReceiver } from '../support/saml/receiver.js';
 
-let receiver: SamlReceiver;
-let key: ProviderKey;
-let other: ProviderKey;
-beforeAll(async () => {
-  receiver = await newSamlReceiver();
-  ({ key, other } = receiver);
-});
+const receiver = await newSamlReceiver();
+const { key, later, other, parts } = receiver;
 
-const parts = (changes: Partial<ResponseParts> = {}) => receiver.parts(changes);
 const verify = (xml: string, answered: Answered = {}) => receiver.verify(posted(xml), answered);
 const refused = (xml: string, code: SsoRefusal, answered: Answered = {}) =>
   expect(verify(xml, answered)).rejects.toMatchObject({ code });
-const later = (ms: number) => receiver.later(ms);
 
 describe('an honest answer', () => {
   test('says who a person is, how they authenticated, and everything that the provider sent', async () => {
