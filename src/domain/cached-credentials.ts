@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { type Clock, seconds } from '../platform/clock.js';
 import { afterCommit } from '../platform/database/scoped-runner.js';
 
 /** The channel that tells every api process to forget the API keys and OAuth clients that it has cached. */
@@ -20,4 +21,40 @@ export interface CachesCredentials {
 export async function announceCredentials(tx: EntityManager, { forgetCached }: CachesCredentials = {}): Promise<void> {
   if (forgetCached) afterCommit(tx, forgetCached);
   await tx.query(`select pg_notify($1, '')`, [cachedCredentialsChannel]);
+}
+
+/** How old a cached credential may be, if its change was not announced (contract §5). */
+const cachedFor = seconds(1);
+const cacheSize = 1000;
+
+/**
+ * Creates a process's cache of API keys or OAuth clients, by their client id. Unknown ids and failures are not cached:
+ * they would displace known ones.
+ */
+export function createCredentialCache<Credential extends object>(
+  read: (clientId: string) => Promise<Credential | null>,
+  now: Clock,
+) {
+  const cache = new Map<string, { at: number; credential: Promise<Credential | null> }>();
+
+  function findAnew(clientId: string): Promise<Credential | null> {
+    const credential = read(clientId);
+    cache.delete(clientId);
+    if (cache.size >= cacheSize) cache.clear();
+    cache.set(clientId, { at: now().getTime(), credential });
+    const drop = () => cache.get(clientId)?.credential === credential && cache.delete(clientId);
+    credential.then((found) => found ?? drop(), drop);
+    return credential;
+  }
+
+  return {
+    find(clientId: string): Promise<Credential | null> {
+      const cached = cache.get(clientId);
+      const isFresh = cached && Math.abs(now().getTime() - cached.at) < cachedFor; // whichever way the clock was set
+      return isFresh ? cached.credential : findAnew(clientId);
+    },
+    /** Reads a credential although it is cached, for example because another secret was presented. */
+    findAnew,
+    clear: () => cache.clear(),
+  };
 }

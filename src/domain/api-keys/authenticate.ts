@@ -1,6 +1,7 @@
-import { type Clock, minutes, seconds } from '../../platform/clock.js';
+import { type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
+import { createCredentialCache } from '../cached-credentials.js';
 import { environmentExists } from '../existing-environment.js';
 import { isSecretNow, type RotatedSecret } from '../one-time/rotated-secrets.js';
 import { parseApiKey } from './format.js';
@@ -45,25 +46,9 @@ interface Row extends RotatedSecret {
   expires_at: Date | null;
 }
 
-/** Contract §5: what a process caches is at most one second old. */
-const cachedFor = seconds(1);
-const cacheSize = 1000;
-
 export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }): ApiKeys {
-  const cache = new Map<string, { at: number; row: Promise<Row | null> }>();
-
-  function find(clientId: string, at: number): Promise<Row | null> {
-    const found = cache.get(clientId);
-    if (found && Math.abs(at - found.at) < cachedFor) return found.row;
-    const row = db.statement<Row>(findStatement, [clientId]).then(([first]) => first ?? null);
-    cache.delete(clientId);
-    if (cache.size >= cacheSize) cache.clear();
-    cache.set(clientId, { at, row });
-    // Unknown ids and failures are not cached: they would displace known keys.
-    const drop = () => cache.get(clientId)?.row === row && cache.delete(clientId);
-    row.then((result) => result ?? drop(), drop);
-    return row;
-  }
+  const read = async (clientId: string) => (await db.statement<Row>(findStatement, [clientId]))[0] ?? null;
+  const keys = createCredentialCache(read, now);
 
   return {
     async authenticate(key) {
@@ -71,11 +56,10 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
       if (!parts) return null;
       const at = now();
       const hash = hashSecret(parts.secret);
-      let row = await find(parts.clientId, at.getTime());
+      let row = await keys.find(parts.clientId);
       if (row && !matches(row, hash, at)) {
         // A secret that is newer than the cached row must work from its first use.
-        cache.delete(parts.clientId);
-        row = await find(parts.clientId, at.getTime());
+        row = await keys.findAnew(parts.clientId);
       }
       if (!row || !matches(row, hash, at)) return null;
       // At most once a minute (contract §2), so that a busy key does not cause a write at every call.
@@ -93,7 +77,7 @@ export function createApiKeyAuthentication({ db, now }: { db: Db; now: Clock }):
         scopes: row.scopes,
       };
     },
-    forget: () => cache.clear(),
+    forget: keys.clear,
   };
 }
 

@@ -1,8 +1,9 @@
 import type { EnvironmentType } from '../../../../entities/environment.js';
 import type { Branding, EnvironmentSettings } from '../../../../entities/environment-settings.js';
 import type { OAuthClient } from '../../../../entities/oauth-client.js';
-import { type Clock, seconds } from '../../../platform/clock.js';
+import type { Clock } from '../../../platform/clock.js';
 import type { Db } from '../../../platform/database/db.js';
+import { createCredentialCache } from '../../cached-credentials.js';
 import { environmentExists } from '../../existing-environment.js';
 
 /** A client with its Environment's settings: all that a request needs before anybody is signed in. */
@@ -81,35 +82,17 @@ from oauth_clients c join environment_settings s on s.environment_id = c.environ
 where c.client_id = $1 and ${environmentExists('c')}`,
 };
 
-/** How old a cached client may be, if a change was not announced (`cached-credentials.ts`). */
-const cachedFor = seconds(1);
-const cacheSize = 1000;
-
 export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
-  const cache = new Map<string, { at: number; client: Promise<Client | null> }>();
-
-  const read = async (clientId: string) => (await db.statement<Client>(findByClientId, [clientId]))[0] ?? null;
-
-  const findAnew: Clients['findAnew'] = async (clientId) => {
-    // A text that cannot be an id is not worth a query, and PostgreSQL cannot store every text.
-    if (!/^[\x21-\x7e]{1,200}$/.test(clientId)) return null;
-    const client = read(clientId);
-    cache.delete(clientId);
-    if (cache.size >= cacheSize) cache.clear();
-    cache.set(clientId, { at: now().getTime(), client });
-    // Unknown ids and failures are not cached: they would push out what is.
-    const drop = () => cache.get(clientId)?.client === client && cache.delete(clientId);
-    client.then((result) => result ?? drop(), drop);
-    return client;
-  };
+  const clients = createCredentialCache(
+    async (clientId) => (await db.statement<Client>(findByClientId, [clientId]))[0] ?? null,
+    now,
+  );
+  // A text that cannot be an id is not worth a query, and PostgreSQL cannot store every text.
+  const isPossible = (clientId: string) => /^[\x21-\x7e]{1,200}$/.test(clientId);
 
   return {
-    async find(clientId) {
-      const found = cache.get(clientId);
-      if (found && Math.abs(now().getTime() - found.at) < cachedFor) return found.client;
-      return findAnew(clientId);
-    },
-    findAnew,
-    forget: () => cache.clear(),
+    find: async (clientId) => (isPossible(clientId) ? clients.find(clientId) : null),
+    findAnew: async (clientId) => (isPossible(clientId) ? clients.findAnew(clientId) : null),
+    forget: clients.clear,
   };
 }
