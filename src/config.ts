@@ -216,7 +216,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
     shutdownDelayMs: parseDuration(shutdownDelay),
     overload: {
       maxLoopDelayMs: parseDuration(env.MAX_EVENT_LOOP_DELAY),
-      maxWaitingForDatabase: 40 * env.DATABASE_POOL_SIZE,
+      maxWaitingForDatabase: 20 * env.DATABASE_POOL_SIZE,
     },
     hashing: hashingWith(env.UV_THREADPOOL_SIZE),
     registration: {

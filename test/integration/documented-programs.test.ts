@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { allEnded } from '../support/audit-events.js';
 import { runProgram, savePrograms } from '../support/document-programs.js';
 import { inviteTo, linkTokenOf } from '../support/identity-invites.js';
 import { type Calls, callsWith } from '../support/nodes.js';
@@ -167,6 +168,7 @@ test(
       },
       organizations: { [acme.id]: { name: 'Acme', status: 'inactive', members: [ana, noor].sort() } },
     };
+    await allEnded(api); // other tests share this PostgreSQL
     expect(await copied()).toEqual(now);
     expect(await copied()).toEqual(now);
 

@@ -142,6 +142,18 @@ describe('work of many owners', () => {
     await Promise.all(taken);
   });
 
+  test('counts as waiting at most so many of each, where that is asked', async () => {
+    const queue = createFairQueue(1);
+    let end = () => {};
+    const all = [queue(() => new Promise<void>((resolve) => (end = resolve)))];
+    for (const whose of ['ana', 'ana', 'ana', 'ben']) all.push(queue(async () => {}, whose));
+    expect(queue.load()).toEqual({ running: 1, waiting: 4 });
+    expect(queue.load(2)).toEqual({ running: 1, waiting: 3 });
+    end();
+    await Promise.all(all);
+    expect(queue.load(2)).toEqual({ running: 0, waiting: 0 });
+  });
+
   test('that has waited too long is refused, and takes no turn any more', async () => {
     const queue = createFairQueue(1, { withinMs: 20 });
     const { begun, run, endNext } = work(queue);

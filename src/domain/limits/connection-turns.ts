@@ -9,10 +9,10 @@ import { createFairQueue } from './fair-queue.js';
  */
 const shareOf = (free: number) => 2 * free;
 /**
- * How many of one Account may wait, per connection of the pool. All of these, at both pools, are fewer than make an api
- * refuse requests of everybody (`maxWaitingForDatabase`).
+ * How many of one Account may wait, per connection of the pool. They delay nobody else, so a burst of hundreds of
+ * requests is served; this only bounds what a process remembers of them.
  */
-const maxQueuedForEach = 16;
+const maxQueuedForEach = 100;
 /** The part of the connections for single statements that work of Accounts may use. */
 const partOfStatements = 0.8;
 
@@ -49,12 +49,12 @@ export function connectionsInTurn(db: Db, atWork: () => string | undefined = acc
         : statements(() => db.statement(statement, values), accountId),
     statementIn: (scope, statement, values) =>
       statements(() => db.statementIn(scope, statement, values), scope.accountId),
-    waiting() {
+    waiting(maxOfEach) {
       const waiting = db.waiting();
       return {
         ...waiting,
-        statements: waiting.statements + statements.load().waiting,
-        transactions: waiting.transactions + transactions.load().waiting,
+        statements: waiting.statements + statements.load(maxOfEach).waiting,
+        transactions: waiting.transactions + transactions.load(maxOfEach).waiting,
       };
     },
   };

@@ -12,8 +12,11 @@ export type Run = <T>(work: () => Promise<T>, whose?: string, options?: { isPati
 export interface FairQueue extends Run {
   /** Whether new work would be refused now: of anybody, or of this key. */
   isFull(whose?: string): boolean;
-  /** How many pieces of work are running, and how many are waiting. */
-  load(): QueueLoad;
+  /**
+   * How many pieces of work are running, and how many are waiting.
+   * @param maxOfEach how many waiting ones of one key are counted; by default all
+   */
+  load(maxOfEach?: number): QueueLoad;
 }
 export interface QueueLoad {
   running: number;
@@ -134,5 +137,8 @@ export function createFairQueue(maxRunning: number, options: FairQueueOptions = 
       leave();
     }
   };
-  return Object.assign(take, { isFull, load: () => ({ running, waiting }) });
+  const waitingOf = (maxOfEach: number) =>
+    [...queues.values()].reduce((sum, { length }) => sum + Math.min(length, maxOfEach), 0);
+  const load = (maxOfEach?: number) => ({ running, waiting: maxOfEach === undefined ? waiting : waitingOf(maxOfEach) });
+  return Object.assign(take, { isFull, load });
 }

@@ -9,8 +9,11 @@ export interface SheddingOptions {
   /** How late our own work may be on average, in milliseconds; 0: nothing is shed for that. */
   maxLoopDelayMs: number;
   maxWaitingForDatabase: number;
-  /** Returns how many queries and transactions wait for a connection to the database. */
-  waitingForDatabase(): Record<string, number>;
+  /**
+   * Returns how many statements and how many transactions wait for a connection to the database, of one Account at most
+   * `maxOfEach` of each: its own queue is no reason to refuse others.
+   */
+  waitingForDatabase(maxOfEach: number): Record<string, number>;
   /** Returns whether no other password can be hashed now. */
   isHashingFull(): boolean;
 }
@@ -43,6 +46,9 @@ export const nextShare = (share: number, pressure: number): number =>
 export const nextDelay = (average: number, lateMs: number, limitMs: number): number =>
   0.7 * average + 0.3 * Math.min(Math.max(0, lateMs), 2 * limitMs);
 
+/** How much of what may wait is one Account's at most, at each of two pools. */
+const partOfOne = 0.4;
+
 /**
  * Refuses, with 503 and `Retry-After`, what could not be answered in time, before anything is done for it. Accepted
  * requests are answered about as soon as always, and memory holds no more than them (docs/decisions/0052).
@@ -62,7 +68,10 @@ export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
     const now = performance.now();
     delay = nextDelay(delay, now - expectedAt, maxLoopDelayMs);
     expectedAt = now + sampleMs;
-    const waiting = Object.values(waitingForDatabase()).reduce((sum, count) => sum + count, 0);
+    const waiting = Object.values(waitingForDatabase(partOfOne * maxWaitingForDatabase)).reduce(
+      (sum, count) => sum + count,
+      0,
+    );
     const before = share;
     share = nextShare(share, Math.max(delay / maxLoopDelayMs, waiting / maxWaitingForDatabase));
     if (before === 0 && share > 0) log.warn({ delayMs: Math.round(delay), waiting }, 'more comes than can be done');

@@ -31,8 +31,11 @@ export interface Db {
    * that fails costs its connection, so nothing that callers can cause may make the statement fail.
    */
   statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
-  /** How many transactions and statements are waiting for a connection. */
-  waiting(): Record<'statements' | 'transactions', number>;
+  /**
+   * How many transactions and statements are waiting for a connection.
+   * @param maxOfEach how many of one Account are counted at each pool, if Accounts take turns; by default all
+   */
+  waiting(maxOfEach?: number): Record<'statements' | 'transactions', number>;
   /** Returns the pools, by their purpose. */
   pools(): Record<string, pg.Pool>;
   /** @throws if PostgreSQL does not answer, or is read-only, as a standby or a former primary is */

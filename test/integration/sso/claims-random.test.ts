@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { SsoDomain } from '../../../entities/sso-domain.js';
 import { adminConnectionByAddress, identityConnectionFor } from '../../../src/domain/sso-connections/covering.js';
-import { createDomainChecks } from '../../../src/domain/sso-domains/checks.js';
+import { createDomainChecks, endOf } from '../../../src/domain/sso-domains/checks.js';
 import { days, hours, minutes } from '../../../src/platform/clock.js';
 import { createDns } from '../../../src/platform/dns.js';
 import { outcomeOf } from '../../support/answers.js';
@@ -162,12 +163,14 @@ async function publish({ model, random }: World): Promise<void> {
   else dns.set(name, { txt: there.map(({ record }) => record.value) });
 }
 
+/** Does what a person does who asks for a check, and sees that a claim has ended. */
 async function look({ model, random }: World, chosen = random.of(model.claims)): Promise<void> {
   if (!chosen) return;
   const resolver = createDns({ servers: [dns.server], withinMs: patience });
   const checks = createDomainChecks({ db: api.database.db, now: () => api.clock.now, dns: resolver, schedule });
   model.looked(chosen, now());
-  expect((await checks.check(chosen.id)).status).toBe(chosen.status);
+  const claim = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(SsoDomain, { id: chosen.id }));
+  expect((await checks.check(chosen.id, endOf(claim))).status).toBe(chosen.status);
 }
 
 /** Does what the process of a claim does: waits for the next look. */
