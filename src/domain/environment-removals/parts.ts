@@ -6,7 +6,7 @@ import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js'
 import { identityInviteInput } from '../identity-invites/process.js';
 import { startAllLater } from '../outbox.js';
 import { ssoDomainInput } from '../sso-domains/process.js';
-import { removeFormerMembersSessions, removePeople } from './people.js';
+import { removeFormerMembersSessions, removePeople, removeSessionsOfConnections } from './people.js';
 
 /** Deletes some of what is in an Environment, in the caller's transaction. @returns whether there may be more */
 export type Part = (tx: EntityManager, removal: EnvironmentRemoval, batchSize: number) => Promise<boolean>;
@@ -59,6 +59,7 @@ export const parts: readonly Part[] = [
   rowsOf('organization_members'),
   rowsOf('sso_requests'),
   rowsOf('sso_tests'),
+  removeSessionsOfConnections,
   rowsOf('organizations'),
   rowsOf('nodes', 'order by cardinality(path) desc'), // leaves first: deleting a node deletes those below it
   rowsOf('role_permissions'),

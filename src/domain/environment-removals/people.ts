@@ -76,6 +76,26 @@ async function deleteSessions(tx: EntityManager, environmentId: string, ids: str
 }
 
 /**
+ * Deletes sessions that began through the Environment's connections and are left when its people are gone: those of
+ * former members. A connection that is deleted with its organization would otherwise change all of them at once.
+ * @returns whether there may be more
+ */
+export async function removeSessionsOfConnections(
+  tx: EntityManager,
+  { environmentId }: Of,
+  batchSize: number,
+): Promise<boolean> {
+  const [, deleted] = await tx.query<[unknown[], number]>(
+    `delete from sessions where id = any (array(
+       select s.id from sso_connections c
+         cross join lateral (select id from sessions where sso_connection_id = c.id and environment_id = $1 offset 0) s
+       where c.environment_id = $1 limit $2))`,
+    [environmentId, batchSize],
+  );
+  return deleted === batchSize;
+}
+
+/**
  * Deletes sessions of people who are no members any more. They are looked for person by person, since `sessions` has
  * neither an index on the Environment nor a foreign key (docs/decisions/0112).
  * @returns whether there may be more

@@ -219,27 +219,66 @@ test('an environment is deleted batch by batch, and its waiting processes are to
   expect(await query(events, [accountId])).toEqual([{ metadata: { identities_deleted: 6 }, actor_id: account.userId }]);
 });
 
-test('everybody of the account is looked at once, and not again at each step of a removal', async () => {
-  await inhabit(2);
-  for (let i = 0; i < 6; i++) await owner('POST', `${environment}/nodes`, { name: `N${i}`, node_type: 'unit' });
-  await deleted();
-  const { id } = await removalOf(account.scope.environmentId);
-  const query = ScopedRunner.prototype.query;
-  let looks = 0;
-  const spy = jest.spyOn(ScopedRunner.prototype, 'query').mockImplementation(function (
+/** Carries out a removal in small steps, and calls `onQuery` before each of its statements. Returns the number of steps. */
+async function removeInSteps(id: string, onQuery: (text: string) => unknown): Promise<number> {
+  const run = ScopedRunner.prototype.query;
+  const spy = jest.spyOn(ScopedRunner.prototype, 'query').mockImplementation(async function (
     this: ScopedRunner,
     text,
     ...rest
   ) {
-    if (text.includes('from identities i')) looks++;
-    return query.call(this, text, ...rest);
+    await onQuery(text);
+    return run.call(this, text, ...rest);
   });
   const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date(), batchSize: 2, stepMs: 0 });
   let steps = 0;
   while ((await removals.advance(id)) === 'more') steps++;
   spy.mockRestore();
+  return steps;
+}
+
+test('everybody of the account is looked at once, and not again at each step of a removal', async () => {
+  await inhabit(2);
+  for (let i = 0; i < 6; i++) await owner('POST', `${environment}/nodes`, { name: `N${i}`, node_type: 'unit' });
+  await deleted();
+  const { id } = await removalOf(account.scope.environmentId);
+  let looks = 0;
+  const steps = await removeInSteps(id, (text) => {
+    if (text.includes('from identities i')) looks++;
+  });
   expect(steps).toBeGreaterThan(5);
   expect(looks).toBe(1);
+});
+
+test('sessions of former members are deleted before the connection of an organization through which they began', async () => {
+  const { accountId, environmentId } = account.scope;
+  await inhabit(2);
+  const [connection] = await query<{ id: string }>(
+    `insert into sso_connections (id, account_id, environment_id, organization_id, scope, type, name, status, owned_by_organization,
+       oidc_scopes, created_at, updated_at)
+     select gen_random_uuid(), $1, $2, id, 'organization', 'oidc', 'Acme', 'configuring', true, '{}', now(), now()
+     from organizations where environment_id = $2 returning id`,
+    [accountId, environmentId],
+  );
+  const elsewhere = `${application}/environments/production/identities`;
+  const former = (await owner('POST', elsewhere, { email: `${randomUUID()}@people.example` })).json().data.id;
+  await query(
+    `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at,
+       revoked_at, sso_connection_id)
+     select gen_random_uuid(), $1, $2, $3::uuid, sha256(($3::uuid::text || n::text)::bytea), now(), '{}', 'x', now(), now() + interval '1 day',
+       now(), $4
+     from generate_series(1, 5) n`,
+    [accountId, environmentId, former, connection?.id],
+  );
+  await deleted();
+  const { id } = await removalOf(environmentId);
+  const through = 'select id from sessions where sso_connection_id = $1';
+  const left: number[] = [];
+  await removeInSteps(id, async (text) => {
+    if (text.includes('delete from organizations ')) left.push((await query(through, [connection?.id])).length);
+  });
+  expect([left.length > 0, Math.max(...left)]).toEqual([true, 0]); // deleting a connection changes each of its sessions
+  expect(await query('select id from identities where id = $1', [former])).toHaveLength(1);
 });
 
 test('an operator can halt a removal, which reopens nothing, and resume it', async () => {
