@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { recordEvent } from './record.js';
 
 /** What a process is, and what it is about. */
-export interface ToldProcess {
+export interface ProcessIds {
   id: string;
   kind: string;
   accountId: string | null;
@@ -14,7 +14,7 @@ export interface ToldProcess {
 export const recordOfProcess = (
   tx: EntityManager,
   action: 'process.cancelled' | 'process.retried' | 'process.extended',
-  { id, kind, accountId, environmentId, subjectId }: ToldProcess,
+  { id, kind, accountId, environmentId, subjectId }: ProcessIds,
   more: Record<string, unknown> = {},
 ): Promise<string> => {
   const metadata = { kind, subject_id: subjectId, ...more };

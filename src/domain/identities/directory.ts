@@ -8,7 +8,7 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
-import { maxFound as usualMost } from '../lists/identity-search.js';
+import { maxFound as defaultMaxFound } from '../lists/identity-search.js';
 import { type Page, readPage } from '../lists/paging.js';
 import { readRowCount } from '../lists/row-counts.js';
 import type { Bind } from '../lists/sql-parameters.js';
@@ -68,7 +68,7 @@ export interface DirectoryDeps {
 }
 
 /** The end users of an Account, in all of its Environments (contract §6). */
-export function createDirectory({ db, now, processes, maxFound = usualMost }: DirectoryDeps) {
+export function createDirectory({ db, now, processes, maxFound = defaultMaxFound }: DirectoryDeps) {
   return {
     /** @throws DomainError validation.failed for a search that means too many */
     list: ({ accountId }: AccountScope, page: DirectoryPage): Promise<Page<DirectoryEntry>> =>

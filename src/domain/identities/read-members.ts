@@ -7,11 +7,11 @@ import { counterTotal, inactiveTotal } from '../lists/counters.js';
 import { afterCursor, notBefore, placedBy, type RowPlace } from '../lists/cursors.js';
 import {
   assertFew,
+  maxFound as defaultMaxFound,
   foundIn,
   isShort,
   type Totals,
   totalOfFound,
-  maxFound as usualMost,
 } from '../lists/identity-search.js';
 import { forwardRange, isFollowing, type Page, type PageRequest, pageOf, rangeOf } from '../lists/paging.js';
 import { type Ask, askIn, limitFor, statementOf } from '../lists/row-pages.js';
@@ -127,7 +127,7 @@ async function readSlice(
  */
 async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
   const { q, sortBy } = page;
-  const { maxFound = usualMost } = meant;
+  const { maxFound = defaultMaxFound } = meant;
   if (q && isShort(q)) assertFew(await countOf(ask, of, { isActive: undefined }), maxFound);
   const range = forwardRange(page);
   const { at, count, direction, behind: last } = range;

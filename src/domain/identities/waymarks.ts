@@ -5,7 +5,7 @@ import { type CursorPlace, placedBy, placeIn, type RowPlace } from '../lists/cur
 import type { PageRequest, RowRange } from '../lists/paging.js';
 import type { Ask } from '../lists/row-pages.js';
 
-/** A stretch that may begin at a place instead of at an end of the list. */
+/** A range that may begin at a place instead of at an end of the list. */
 export interface Waymarked extends RowRange {
   /** The first that is skipped or read; nothing before it counts. */
   from?: CursorPlace;
@@ -26,7 +26,7 @@ where w.account_id = $1 and w.environment_id = $2 and w.rank <= $3::bigint - (
 order by w.rank desc limit 1`;
 
 /**
- * The shorter way to a stretch of an Environment's members by age: from the nearer end, or from the last waymark before
+ * The shorter way to a range of an Environment's members by age: from the nearer end, or from the last waymark before
  * it; waymarks are a thousand apart (docs/decisions/0090). Without waymarks the page is the same, and takes longer.
  * @param of Account and Environment
  */
