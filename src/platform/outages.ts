@@ -17,7 +17,7 @@ const driverErrorIn = (error: unknown): DriverError => (driverErrorOf(error) ?? 
  * server that rejects our credentials (class 28) or whose certificate we reject is unavailable too: a replaced password
  * or authority is the operator's matter, not the caller's. So is a database that is renamed or closed to connections:
  * every error that ends a connection is an outage. One whose prepared statements are outdated is replaced, and works.
- * A full queue of notifications passes, too.
+ * A full queue of notifications passes, too, and so does our own refusal of a connection (`connectionsInTurn`).
  */
 export function isOutage(error: unknown): boolean {
   const driverError = driverErrorIn(error);
@@ -39,11 +39,12 @@ export function isOutage(error: unknown): boolean {
  */
 const notThere = /^(ENOENT|EACCES|ENOTDIR)$/;
 /**
- * 57014: a statement exceeded its time limit; 25P03: a transaction was idle for too long; 25P04: a transaction exceeded
- * its time limit; 58030: a disk fails. EMFILE is our own side: no file descriptor is left for a connection.
+ * service.unavailable: our own queue refused a connection. 57014: a statement exceeded its time limit; 25P03: a
+ * transaction was idle for too long; 25P04: a transaction exceeded its time limit; 58030: a disk fails. EMFILE is our own
+ * side: no file descriptor is left for a connection.
  */
 const codes =
-  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)$/;
+  /^(service\.unavailable|08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)$/;
 const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed|does not support SSL connections|establishing an SSL connection/i;
 

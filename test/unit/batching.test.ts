@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Check, Decision } from '../../src/domain/access/decisions/evaluate.js';
+import { DomainError } from '../../src/domain/errors.js';
 import { createBatcher } from '../../src/platform/database/batching.js';
 import { until } from '../support/until.js';
 
@@ -62,11 +63,14 @@ test('a refused question does not affect the others', async () => {
   expect(answers[1]?.status).toBe('rejected');
 });
 
-test('an outage is reported to all, and not retried', async () => {
+test.each([
+  ['an outage', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })],
+  ['a refused connection', new DomainError('service.unavailable', { retryAfter: 1 })],
+])('%s is reported to all, and not retried', async (_what, error) => {
   let asked = 0;
   const together = createBatcher<Check, Decision>(async () => {
     asked++;
-    throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
+    throw error;
   });
   const answers = await Promise.allSettled([together('one', [check('a')]), together('one', [check('b')])]);
   expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
