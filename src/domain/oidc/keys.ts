@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, errors, importJWK, type JWK, type JWTPayload, jwtVerify } from 'jose';
 import type { SigningKey } from '../../../entities/signing-key.js';
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
+import { inNoShare } from '../../platform/context.js';
 import { signJwt } from '../../platform/crypto/jws.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
@@ -93,10 +94,13 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
     return known;
   }
 
-  /** The known keys, read again if they were read longer ago than `maxAge`; by one reader at a time. */
+  /**
+   * The known keys, read again if they were read longer ago than `maxAge`; by one reader at a time, for whom requests of
+   * all Accounts wait.
+   */
   async function readWithin(maxAge: number): Promise<Known> {
     if (known && Math.abs(now().getTime() - known.readAt) < maxAge) return known;
-    reading ??= read().finally(() => {
+    reading ??= inNoShare(read).finally(() => {
       reading = undefined;
     });
     return reading;

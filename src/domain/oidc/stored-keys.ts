@@ -1,5 +1,4 @@
 import { calculateJwkThumbprint, exportJWK, exportPKCS8, generateKeyPair } from 'jose';
-import { MoreThan } from 'typeorm';
 import { SigningKey } from '../../../entities/signing-key.js';
 import { after, type Clock, days, hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
@@ -16,6 +15,14 @@ const minPublishedAhead = hours(24);
 export const maxTokenLife = hours(24);
 const publishedAfter = maxTokenLife + hours(1);
 const advisoryLock = 7_263_004_119;
+
+const publishedStatement = {
+  name: 'published_signing_keys',
+  text: `
+select kid, public_jwk as "publicJwk", private_key_sealed as "privateKeySealed", created_at as "createdAt", signs_from as "signsFrom",
+  signs_until as "signsUntil", published_until as "publishedUntil"
+from signing_keys where published_until > $1::timestamptz order by signs_from`,
+};
 
 export interface StoredKeysDeps {
   db: Db;
@@ -78,10 +85,7 @@ export function createStoredKeys({ db, sealing, keyBits, onRotated, now }: Store
 
   return {
     /** The keys that are published at a moment, in the order in which they sign. */
-    published: (at: Date): Promise<SigningKey[]> =>
-      db.transaction('system', (tx) =>
-        tx.find(SigningKey, { where: { publishedUntil: MoreThan(at) }, order: { signsFrom: 'ASC' } }),
-      ),
+    published: (at: Date): Promise<SigningKey[]> => db.statement<SigningKey>(publishedStatement, [at]),
 
     /** As `SigningKeys.rotate`. */
     async rotate(): Promise<{ created: string | null }> {

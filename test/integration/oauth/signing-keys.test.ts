@@ -1,13 +1,17 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeProtectedHeader, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { connectionsInTurn } from '../../../src/domain/limits/connection-turns.js';
 import { createSigningKeys, isInvalidToken } from '../../../src/domain/oidc/keys.js';
 import { days, hours, minutes, seconds } from '../../../src/platform/clock.js';
+import { runInContext, systemActor } from '../../../src/platform/context.js';
 import { createSealing } from '../../../src/platform/crypto/sealing.js';
 import { projectRoot } from '../../../src/platform/root.js';
 import { asOwner, newDatabase, type TestDatabase } from '../../support/database.js';
+import { untilWaiting } from '../../support/lock-waits.js';
+import { until } from '../../support/until.js';
 
 const issuer = 'https://id.example.com';
 const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
@@ -177,9 +181,9 @@ test('signing and verifying query the database once a minute', async () => {
   let asked = 0;
   const counting: typeof database.db = {
     ...database.db,
-    transaction: (scope, work) => {
+    statement: (...wanted) => {
       asked++;
-      return database.db.transaction(scope, work);
+      return database.db.statement(...wanted);
     },
   };
   await process().jwks();
@@ -193,6 +197,33 @@ test('signing and verifying query the database once a minute', async () => {
   time += seconds(1);
   await keys.sign(claims(), { typ: 'JWT' });
   expect(asked).toBe(2);
+});
+
+test('an Account whose statements all wait for locks keeps nobody waiting for the keys', async () => {
+  await process().jwks();
+  const db = connectionsInTurn(database.db);
+  const keys = createSigningKeys({ db, sealing, issuer, now });
+  const theirs = <T>(work: () => T): T =>
+    runInContext({ correlationId: randomUUID(), actor: systemActor, accountId: 'theirs' }, work);
+  const lock = { name: 'test_lock', text: 'select pg_advisory_xact_lock(2212)' };
+  const waitOnce = () => [db.statement(lock, []), db.transaction('system', (tx) => tx.query(lock.text))];
+  const all = await asOwner(async (client) => {
+    await client.query('begin');
+    await client.query(lock.text);
+    const waiting = theirs(() => [1, 2, 3, 4, 5].flatMap(waitOnce));
+    await untilWaiting(database.ownerUrl, 7); // four transactions and three statements: docs/decisions/0114
+    let isRead = false;
+    const reading = theirs(() => keys.jwks()).then(() => {
+      isRead = true;
+    });
+    try {
+      await until('the keys are read', () => isRead);
+    } finally {
+      await client.query('commit');
+    }
+    return [...waiting, reading];
+  }, database.ownerUrl);
+  await Promise.all(all);
 });
 
 test('without a rotation the old key signs for another day, in which its successor is published', async () => {
