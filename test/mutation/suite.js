@@ -8,42 +8,66 @@ const mocker = new ModuleMocker(globalThis);
 let loads = 0;
 
 /**
- * Loads the tests of a file, to run them one by one, in any order and any number of times: what its `beforeAll` sets up
- * stays up between them. It supports what our tests use of jest.
+ * Loads the tests of a file, to run them one by one, in any order and any number of times: what it sets up, while it
+ * loads or in `beforeAll`, stays up between them. It supports what our tests use of jest.
  * @param {string} file of the tests
  * @param {string[]} setupFiles run before it, as jest's `setupFilesAfterEnv`
  */
 export async function loadSuite(file, setupFiles) {
-  const suite = new Suite(file);
-  suite.provideGlobals();
-  loads++;
-  for (const path of [...setupFiles, file]) {
-    const url = pathToFileURL(resolve(path));
-    url.searchParams.set('file', String(loads));
-    await import(url.href);
-  }
+  const suite = new Suite(file, setupFiles);
+  await suite.load();
   return suite;
 }
 
 class Suite {
   /** @type {{ id: string, name: string, block: Block, fn: () => unknown }[]} */
   tests = [];
-  #root = newBlock(null, '');
-  #current = this.#root;
+  #setupFiles;
+  #root;
+  #current;
   #up = [];
+  #isLoaded = false;
 
-  constructor(file) {
+  constructor(file, setupFiles) {
     this.file = file;
     this.setUpId = `${file}#set-up`;
+    this.#setupFiles = setupFiles;
+  }
+
+  /** Loads the file, and loads it again after `tearDown`, which has ended what the file had set up while it loaded. */
+  async load() {
+    if (this.#isLoaded) return;
+    this.#isLoaded = true;
+    this.tests = [];
+    this.#root = newBlock(null, '');
+    this.#current = this.#root;
+    this.provideGlobals();
+    loads++;
+    try {
+      for (const path of [...this.#setupFiles, this.file]) {
+        const url = pathToFileURL(resolve(path));
+        url.searchParams.set('file', String(loads));
+        await import(url.href);
+      }
+    } catch (error) {
+      await this.tearDown();
+      throw error;
+    }
   }
 
   /** Sets up what is not set up yet: each hook runs once, outer ones first. */
   async setUp() {
+    await this.load();
     for (const { block } of this.tests) await this.#raise(block);
   }
 
-  /** @throws what the test or one of its hooks throws */
-  async run({ block, fn }) {
+  /**
+   * Runs a test, which has the same id whenever the file is loaded.
+   * @throws what the test or one of its hooks throws
+   */
+  async run({ id }) {
+    await this.load();
+    const { block, fn } = this.tests.find((test) => test.id === id);
     await this.#raise(block);
     const blocks = pathTo(block);
     try {
@@ -54,10 +78,12 @@ class Suite {
     }
   }
 
+  /** Ends what is set up. The file's own `afterAll` runs even if no test has run: the file has set up while it loaded. */
   async tearDown() {
-    const up = this.#up.splice(0).toReversed();
-    for (const block of up) {
-      block.isUp = false;
+    if (!this.#isLoaded) return;
+    this.#isLoaded = false;
+    const inner = this.#up.splice(0).filter((block) => block !== this.#root);
+    for (const block of [...inner.toReversed(), this.#root]) {
       for (const hook of block.afterAll)
         await Promise.resolve()
           .then(hook)
