@@ -86,6 +86,7 @@ export const areas = {
   },
   clients: {
     rules: [
+      'domain/cached-credentials',
       'domain/oidc/{provider,requests/requested-organization}',
       'domain/oidc/clients/{assertions,clients,keys,management}',
     ],
