@@ -133,7 +133,7 @@ async function answerChallenge(it: World, challenge = aLateOne(it.random, it.mod
   auth.pass(seconds(30)); // the app shows another code than the last time
   const answer = await auth.post('/mfa/challenge/totp', { challenge_token: token, code: of.app?.code() ?? '000000' });
   const isGood = isAlive && now() < at + challengeLife;
-  expect(answer.statusCode === 200).toBe(isGood);
+  expect(outcomeOf(answer)).toBe(isGood ? '200' : '400 mfa.challenge_invalid');
   challenge.isAlive = false;
   if (isGood) keep(it, of, answer, { provedAt: at, isStrong: true });
 }
@@ -220,7 +220,7 @@ async function withdrawEmail({ model, random }: World): Promise<void> {
 async function signOut({ model, random }: World): Promise<void> {
   const session = aLateOne(random, model.sessions);
   if (!session) return;
-  await auth.post('/logout', undefined, bearer(session.token));
+  expect(outcomeOf(await auth.post('/logout', undefined, bearer(session.token)))).toBe('204');
   if (isValid(session)) model.endSession(session);
 }
 
