@@ -9,7 +9,7 @@ export const forbiddenCodes = {
 } as const satisfies Record<Caller['type'], string>;
 
 /** One of the permissions, or of an administrator the capability. */
-interface RequiredRight {
+interface MissingRight {
   permissions: readonly string[];
   capability?: string;
   /** Whether they are needed at the root of the Environment, where somebody who holds them at a node does not. */
@@ -19,7 +19,7 @@ interface RequiredRight {
 /** Returns the 403 for a missing right. It names the right, so that nobody has to look it up. */
 export const forbiddenFor = (
   { type }: Pick<Caller, 'type'>,
-  { permissions, capability, isAtRoot }: RequiredRight,
+  { permissions, capability, isAtRoot }: MissingRight,
 ): DomainError => {
   const names = type === 'platform_admin' ? [capability].filter((name) => name !== undefined) : permissions;
   const place = type === 'identity' && isAtRoot ? " at the environment's root" : '';

@@ -46,7 +46,7 @@ const mayHaveCode = (code: SsoFailure): boolean =>
   !['identity_unknown', 'not_a_member', 'identity_inactive'].includes(code);
 
 type Links = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
-const nowhere: Links = { againUrl: null, otherUrl: null, recoveryUrl: null };
+const noLinks: Links = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /**
  * Where the person can go from here: the same way again, or another one. No way is taken automatically. If nobody here
@@ -77,7 +77,7 @@ export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
 
 /** Answers if it is not known what the sign-in was for. */
 export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-  send(request, reply, { code: 'stale', ...nowhere }, {});
+  send(request, reply, { code: 'stale', ...noLinks }, {});
 
 /** Answers if there is no authorization request to return to: for administrators, and for unsolicited responses. */
 export const sendSsoRefused = (
@@ -85,11 +85,11 @@ export const sendSsoRefused = (
   reply: FastifyReply,
   code: SsoFailure,
   links: Partial<Links> = {},
-): FastifyReply => send(request, reply, { code, ...nowhere, ...links }, {});
+): FastifyReply => send(request, reply, { code, ...noLinks, ...links }, {});
 
 /** Refuses a provider's own sign-out: whoever began it there may believe that they are signed out here. */
 export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
-  send(request, reply, { code, ...nowhere }, {}, 'leaving');
+  send(request, reply, { code, ...noLinks }, {}, 'leaving');
 
 function send(
   request: FastifyRequest,

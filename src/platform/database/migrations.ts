@@ -89,13 +89,13 @@ async function lockMigrations(lock: QueryRunner): Promise<void> {
 }
 
 /** The errors of a migration that waited for a lock for too long, or in a deadlock: it is tried again. */
-const yielding = ['lock_not_available', 'deadlock_detected'] as const;
+const lockConflicts = ['lock_not_available', 'deadlock_detected'] as const;
 
 /** Runs the pending migrations. @returns false if one gave way to somebody with a table; those before it are done */
 async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<boolean> {
   const runner = source.createQueryRunner();
   try {
-    yieldLocks(runner, lockTimeoutMs);
+    limitLockWaits(runner, lockTimeoutMs);
     const executor = new MigrationExecutor(source, runner);
     executor.transaction = 'each';
     await executor.executePendingMigrations();
@@ -104,7 +104,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // twice: see `countEvents`
     return true;
   } catch (error) {
-    if (yielding.some((condition) => hasCondition(error, condition))) return false;
+    if (lockConflicts.some((condition) => hasCondition(error, condition))) return false;
     throw error;
   } finally {
     await runner.release();
@@ -115,7 +115,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
  * Limits how long the statements of a migration wait for a lock. An index that is built concurrently waits for all
  * transactions but makes none wait, so it has no limit.
  */
-function yieldLocks(runner: QueryRunner, lockTimeoutMs: number): void {
+function limitLockWaits(runner: QueryRunner, lockTimeoutMs: number): void {
   const send = runner.query.bind(runner);
   let current: number | undefined;
   runner.query = async (text: string, ...rest: []) => {

@@ -6,14 +6,14 @@ import { conditionOf } from '../filters/sql.js';
 import { assertBounded, type Found, type ListRequest, orderOf } from '../lists.js';
 import { userColumns } from './columns.js';
 import { meantUsers } from './look-ups.js';
-import { maxAttributes } from './resource.js';
+import { maxAttributeBytes } from './resource.js';
 import { createValues, expressions, isOfPlace, peopleOf, readUsers, type UserRow } from './rows.js';
 
 type Ids = Found<string>;
 
 /** The most bytes of attributes on a page, and how many people always fit. */
 const maxTogether = 2 * 1024 * 1024;
-const alwaysFit = Math.floor(maxTogether / maxAttributes);
+const alwaysFit = Math.floor(maxTogether / maxAttributeBytes);
 
 /**
  * A page of the people of a directory's place, which ends early if they have too many attributes together.

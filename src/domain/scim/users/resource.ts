@@ -24,7 +24,7 @@ export interface WantedUser {
 
 const maxNameLength = 200;
 /** The most bytes of JSON that are stored of one User, besides its columns. */
-export const maxAttributes = 65_536;
+export const maxAttributeBytes = 65_536;
 
 /**
  * @param before the resource that it replaces: addresses in it are kept as they are
@@ -58,8 +58,8 @@ export function wantedOf(resource: Resource, before: Resource = {}): WantedUser 
 /** Stored values from before the limit may be larger, as long as nothing is added. @throws ScimRefused invalidValue */
 function assertKeepable(resource: Resource, before: Resource): void {
   const size = sizeOf(resource);
-  if (size > maxAttributes && size > sizeOf(before))
-    throw invalid(`All attributes together are longer than ${maxAttributes} bytes`);
+  if (size > maxAttributeBytes && size > sizeOf(before))
+    throw invalid(`All attributes together are longer than ${maxAttributeBytes} bytes`);
 }
 
 /**
