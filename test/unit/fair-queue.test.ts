@@ -91,7 +91,7 @@ test('a burst of passwords leaves threads to other work, and its excess is refus
 });
 
 describe('work of many owners', () => {
-  /** Runs work that ends when a test says so; `begun` has the owners in the order of their queue. */
+  /** Runs work that ends when a test says so; `begun` has the owners in the order of their turns. */
   function work(queue: ReturnType<typeof createFairQueue>) {
     const begun: string[] = [];
     const ends: (() => void)[] = [];

@@ -16,7 +16,7 @@ export async function identityIdByAddress(
   return found?.id ?? null;
 }
 
-/** Returns that Identity as it is now, or null. */
+/** Returns the Identity with this address as it is now, or null. */
 export async function identityByAddress(
   tx: EntityManager,
   { accountId }: AccountScope,
@@ -32,7 +32,7 @@ const lockText = `
 select id from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, $2::citext)) and email = $2::citext
 for share`;
 
-/** Does the same, and locks the Identity: until the end of the transaction the address stays theirs. */
+/** Returns the Identity with this address, locked: until the end of the transaction the address stays theirs. */
 export async function lockIdentityByAddress(
   tx: EntityManager,
   { accountId }: AccountScope,

@@ -8,7 +8,7 @@ export async function userByAddress(tx: EntityManager, email: string): Promise<U
   return found?.id ? tx.findOneBy(User, { id: found.id, email }) : null; // compared again: it may have changed since
 }
 
-/** Does the same, and locks the User: until the end of the transaction the address stays theirs. */
+/** Returns the User with this address, locked: until the end of the transaction the address stays theirs. */
 export async function lockUserByAddress(tx: EntityManager, email: string): Promise<User | null> {
   // The address is compared once more with the row that the lock gives, as in `lockIdentityByAddress`.
   const [locked] = await tx.query<{ id: string }[]>(

@@ -79,7 +79,8 @@ export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock
     },
 
     /**
-     * Does the same under a lock on the user, for the change itself: a factor added meanwhile has to be shown, too.
+     * Checks what `require` does under a lock on the user, for the change itself: a factor added meanwhile has to be
+     * shown, too.
      * @throws DomainError account.other_sign_in_required, auth.reauthentication_required, auth.invalid_credentials
      */
     lock: async (tx: EntityManager, admin: SignedInAdmin): Promise<ProvenSession> =>

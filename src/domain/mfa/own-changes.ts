@@ -30,7 +30,7 @@ export async function lockOwnSession(tx: EntityManager, person: OwnProofOf) {
  * meanwhile the session can have ended, or a factor was added that has to be shown. Without a factor there is nothing
  * to show; whether a first one needs a recent sign-in was checked before, and only time changes that.
  * @param tx a transaction of the Account
- * @returns how the person stands until its end, and how the session began
+ * @returns the person's second factors, which stay as they are until its end, and how the session began
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
 export async function lockOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnMfaState> {

@@ -49,7 +49,7 @@ export const noMfaState: MfaState = {
 export const mfaStateOf = async (db: Pick<Db, 'statement'>, of: MfaSubject): Promise<MfaState> =>
   (await db.statement<MfaState>(mfaStateStatement, valuesOf(of)))[0] ?? noMfaState;
 
-/** Returns the same in a transaction that locks the Identity: nobody adds or removes a factor until its end. */
+/** Returns the `MfaState` of a person whom it locks: nobody adds or removes a factor until the transaction ends. */
 export async function lockMfaState(tx: EntityManager, of: MfaSubject): Promise<MfaState> {
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [of.accountId, of.identityId]);
   return (await tx.query<MfaState[]>(mfaStateStatement.text, valuesOf(of)))[0] ?? noMfaState;

@@ -200,7 +200,7 @@ export function returnUrlOf(
 /** Returns the URL at which the client starts a sign-in itself, with the hint; null if it has registered none. */
 export type InitiateLogin = (loginHint: string | null) => string | null;
 
-/** Returns the same for a person who has just used the link, even if their form came twice: it proves who they are. */
+/** Where a person continues who has just used the link, even if their form came twice: the use proves who they are. */
 export const returnUrlAfterUse = (
   link: Pick<FoundLink, 'parameters' | 'email'>,
   initiateLogin: InitiateLogin,

@@ -113,7 +113,7 @@ export function createAdmission({
     group.bookedUntil = Math.max(now, group.bookedUntil) + group.usualMs / places;
     const waitMs = Math.max(group.bookedUntil - now, limits.minWaitMs);
     if (waitMs < limits.maxWaitMs) return Math.ceil(waitMs);
-    group.bookedUntil = now + limits.maxWaitMs; // otherwise the first call after this group would wait behind it
+    group.bookedUntil = now + limits.maxWaitMs; // otherwise the first call after a rush would wait behind all of it
     return Math.ceil(limits.maxWaitMs * (0.8 + 0.2 * Math.random()));
   }
 

@@ -12,7 +12,7 @@ import { wantsJson } from './wants-json.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The looks of the request's pages, once they are known: errors after that are shown in them, too. */
+    /** The client whose branding the request's pages have, once it is known: errors after that have it, too. */
     brandedClient?: BrandedClient | null;
     /** Where the sign-in of a request begins again, once the request is known to be valid; only refusals call it. */
     restartUrls?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
@@ -83,7 +83,7 @@ function linksFor(request: FastifyRequest, status: number, code: string) {
   return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
 }
 
-/** The same if a throttle refused the request before it was checked: the sign-in checks its parameters. */
+/** Where a sign-in begins again if a throttle refused the request before it was checked: that checks its parameters. */
 function restartUrlOfForm({ query, body }: FastifyRequest) {
   const { values } = readParameters(query, body);
   if (!values.has('client_id') || !values.has('redirect_uri')) return {};

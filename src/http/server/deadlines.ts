@@ -4,8 +4,8 @@ import { RequestAborted } from '../../platform/database/aborting.js';
 import { LazyAbort } from '../../platform/lazy-abort.js';
 
 /**
- * Aborts a request when its time is over, or its caller is gone: the context's `abortController` signals this to all
- * that works for it. A late request is answered with 503, and its later result is dropped. Fastify's own
+ * Aborts a request when its time is over, or its caller is gone: all work for it notices by `abortController` of the
+ * context. A late request is answered with 503, and its later result is dropped. Fastify's own
  * `handlerTimeout` and `request.signal` do not work here: they take a body that was read for a caller who is gone
  * (fastify/fastify#6725).
  * @param answerWithinMs the time of a request, without what it asked to wait for (`waitsMs`)

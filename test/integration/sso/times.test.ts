@@ -4,7 +4,7 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { hours, minutes, seconds } from '../../../src/platform/clock.js';
 import { loopback } from '../../../src/platform/outbound/addresses.js';
 import { accountUrl } from '../../support/account.js';
-import { type BentProvider, startBentProvider } from '../../support/bent-provider.js';
+import { startBentProvider } from '../../support/bent-provider.js';
 import { codeIn, enrollTotp } from '../../support/mfa.js';
 import { type Browser, locationOf } from '../../support/oauth/browser.js';
 import { redirectUri, type TestClient } from '../../support/oauth/environment.js';
@@ -13,15 +13,13 @@ import { authorizeUrl, newPkce } from '../../support/oauth/sign-in.js';
 import { redeem, refresh } from '../../support/oauth/tokens.js';
 import { setPolicy } from '../../support/organizations.js';
 import { partsOf, posted, type ResponseParts, signedResponse } from '../../support/saml/provider.js';
-import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../../support/saml/sign-in.js';
+import { answerTo, giveSigningKey, newSamlProvider } from '../../support/saml/sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../../support/sso.js';
 
 /** The time of authentication is what a provider reports, and not when the person arrived here. */
 
 const baseUrl = 'http://localhost:3000';
-let idp: BentProvider;
-let saml: SamlProvider;
-[idp, saml] = await Promise.all([startBentProvider(), newSamlProvider()]);
+const [idp, saml] = await Promise.all([startBentProvider(), newSamlProvider()]);
 const world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
 afterAll(async () => {
   await world.close();
