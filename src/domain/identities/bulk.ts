@@ -95,7 +95,8 @@ export function createBulkIdentities({ db, sealing, passwords, assignments, now 
   /**
    * @param wanted each entry, or what is wrong with it already
    * @returns the outcome for each, in order
-   * @throws DomainError validation.failed if more than `maxPasswords` have a password
+   * @throws DomainError validation.failed if more than `maxPasswords` have a password; service.unavailable if too many
+   *   wait to be hashed
    */
   return async (
     scope: EnvironmentScope,
@@ -167,11 +168,11 @@ function assertFewPasswords(wanted: readonly (BulkIdentity | DomainError)[]): vo
   throw invalidField('identities', 'too_many_passwords', message);
 }
 
-/** The refusal of one entry, with fields named from the body on. */
+/** The refusal of one entry, with fields named from the body on. Too much load is the fault of none of them. */
 const refusedAt =
   (index: number) =>
   (error: unknown): DomainError => {
-    if (!(error instanceof DomainError)) throw error;
+    if (!(error instanceof DomainError) || error.code === 'service.unavailable') throw error;
     const details = error.options.details?.map((detail) => ({
       ...detail,
       field: [`identities[${index}]`, detail.field].filter(Boolean).join('.'),

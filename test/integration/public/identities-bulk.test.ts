@@ -1,7 +1,10 @@
-import { pbkdf2Sync, scryptSync } from 'node:crypto';
+import { pbkdf2Sync, randomBytes, scryptSync } from 'node:crypto';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { v7 as uuidv7 } from 'uuid';
+import { createBulkIdentities } from '../../../src/domain/identities/bulk.js';
+import { createHashing } from '../../../src/domain/passwords/hashing.js';
+import { createSealing } from '../../../src/platform/crypto/sealing.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { newIdentityCaller } from '../../support/identity-caller.js';
@@ -433,4 +436,18 @@ describe('an imported hash', () => {
     expect(await hashOf(item?.id as string)).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect((await login(email, 'violet tractor 19')).statusCode).toBe(200);
   });
+});
+
+test('too much load refuses the request and not an entry: a retry with the same key would get that answer again', async () => {
+  const { hash } = createHashing({ atOnce: 1, maxWaiting: 1 });
+  const earlier = [hash('one that runs'), hash('one that waits')];
+  const { assignments, db } = api.services;
+  const passwords = { hash, assertAcceptable: async () => {} };
+  const sealing = createSealing([{ id: 'test', key: randomBytes(32) }]);
+  const create = createBulkIdentities({ db, sealing, passwords, assignments, now: () => new Date() });
+  const entry = { email: address(), emailVerified: true, password: 'violet tractor 19', passwordHash: null };
+  const caller = { type: 'api_key', apiKeyId: uuidv7(), name: 'Import', accessMode: 'full', scopes: [] } as const;
+  const creating = create(account.scope, caller, [{ ...entry, apps: [], roleId: null, nodeId: null }]);
+  await expect(creating).rejects.toMatchObject({ code: 'service.unavailable' });
+  await Promise.all(earlier);
 });
