@@ -6,5 +6,9 @@ import type { Db } from '../platform/database/db.js';
 export const accountOfActivity = (): string | undefined =>
   asyncLocalStorage.getStore()?.info.priority?.fairnessKey || undefined;
 
-/** Gives Accounts turns at a worker's connections: each activity works for the Account whose turn it has. */
-export const activitiesInTurn = (db: Db): Db => connectionsInTurn(db, accountOfActivity);
+/**
+ * Gives Accounts turns at a worker's connections: each activity works for the Account whose turn it has. Any number of
+ * them may wait, since a task queue bounds how many run. An activity that was refused would be repeated, with the call of
+ * a webhook whose result it was about to store.
+ */
+export const activitiesInTurn = (db: Db): Db => connectionsInTurn(db, accountOfActivity, Number.POSITIVE_INFINITY);

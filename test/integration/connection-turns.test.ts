@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { connectionsInTurn } from '../../src/domain/limits/connection-turns.js';
 import type { Db } from '../../src/platform/database/db.js';
+import { activitiesInTurn } from '../../src/worker/connection-turns.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
@@ -154,4 +156,11 @@ describe('work in the scope of the system', () => {
     }, api.database.ownerUrl);
     await Promise.all(theirs);
   });
+});
+
+test('in a worker, any number of activities of one Account wait for a connection: a refused one would be repeated', async () => {
+  const db = activitiesInTurn(api.database.db);
+  const scope = { accountId: randomUUID() };
+  const all = Array.from({ length: 120 }, () => db.transaction(scope, (tx) => tx.query('select 1')));
+  expect((await Promise.allSettled(all)).filter(({ status }) => status === 'rejected')).toEqual([]);
 });

@@ -9,10 +9,10 @@ import { createFairQueue } from './fair-queue.js';
  */
 const shareOf = (free: number) => 2 * free;
 /**
- * How many of one Account may wait, per connection of the pool. They delay nobody else, so a burst of hundreds of
+ * How many requests of one Account may wait, per connection of the pool. They delay nobody else, so a burst of hundreds of
  * requests is served; this only bounds what a process remembers of them.
  */
-const maxQueuedForEach = 100;
+const maxRequestsQueuedForEach = 100;
 /** The part of the connections for single statements that work of Accounts may use. */
 const partOfStatements = 0.8;
 
@@ -25,10 +25,15 @@ const nobody = 'system';
  * Statements for no Account take no turn, and always have some connections: they verify credentials, or are those of
  * several requests together, and wait for no lock.
  * @param atWork returns the Account for which the running work is done, if that is known
+ * @param maxQueuedForEach how much work of one Account may wait, per connection of the pool
  * @throws DomainError service.unavailable if too much of the same Account waits already, or its turn does not come
  *   within the time that a connection may take
  */
-export function connectionsInTurn(db: Db, atWork: () => string | undefined = accountAtWork): Db {
+export function connectionsInTurn(
+  db: Db,
+  atWork: () => string | undefined = accountAtWork,
+  maxQueuedForEach = maxRequestsQueuedForEach,
+): Db {
   const { max, connectionTimeoutMillis } = db.pool.options;
   const queueFor = (connections: number) =>
     createFairQueue(connections, {
