@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { connectionsInTurn } from '../../src/domain/limits/connection-turns.js';
+import type { FoundLink } from '../../src/domain/one-time/identity-links.js';
+import { linkVisit } from '../../src/http/oauth/link-pages.js';
+import { accountAtWork, runInContext, systemActor } from '../../src/platform/context.js';
 import type { Db } from '../../src/platform/database/db.js';
 import { activitiesInTurn } from '../../src/worker/connection-turns.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
@@ -155,6 +159,51 @@ describe('work in the scope of the system', () => {
       return theirs;
     }, api.database.ownerUrl);
     await Promise.all(theirs);
+  });
+});
+
+describe('the Account for which a request works is that', () => {
+  /** Returns for which Account the last statement or transaction of the work was. */
+  async function lastShareOf(work: () => Promise<unknown>): Promise<string | undefined> {
+    let last: string | undefined;
+    const { db } = api.services;
+    const { statement, transaction } = db;
+    db.statement = (...wanted) => {
+      last = wanted[2] ?? accountAtWork();
+      return statement(...wanted);
+    };
+    db.transaction = (scope, ...wanted) => {
+      last = scope === 'system' ? accountAtWork() : scope.accountId;
+      return transaction(scope, ...wanted);
+    };
+    await work().finally(() => Object.assign(db, { statement, transaction }));
+    return last;
+  }
+
+  test('of an end user’s access token', async () => {
+    const account = await newAccount(api);
+    const { signIn } = await newPerson(account);
+    const { access_token: token } = (await signIn()).json().data;
+    const me = () => api.app.inject({ url: '/v1/identity/auth/me', headers: { authorization: `Bearer ${token}` } });
+    expect(await lastShareOf(me)).toBe(account.scope.accountId);
+  });
+
+  test('of the client that asks for a sign-out', async () => {
+    const { scope } = await newAccount(api);
+    const { clientId } = await newPublicClient(api, scope);
+    const headers = { cookie: `hosted_session=${'A'.repeat(43)}` };
+    const signOut = () => api.app.inject({ url: `/oauth/logout?client_id=${clientId}`, headers });
+    expect(await lastShareOf(signOut)).toBe(scope.accountId);
+  });
+
+  test('of a mailed link', async () => {
+    const provider = { clients: { find: async () => null, findAnew: async () => null, forget() {} }, baseUrl };
+    const link = { accountId: 'ours', clientId: 'one' } as FoundLink;
+    const whose = runInContext({ correlationId: 'one', actor: systemActor }, async () => {
+      await linkVisit(provider, {} as FastifyRequest, {} as FastifyReply, link);
+      return accountAtWork();
+    });
+    expect(await whose).toBe('ours');
   });
 });
 

@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/tokens/access-tokens.js';
 import type { OwnProofOf } from '../../domain/sessions/own-proof.js';
 import type { SignedInPerson } from '../../domain/sessions/signed-in-person.js';
-import { currentContext } from '../../platform/context.js';
+import { currentContext, inShareOf } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../browsers/cors.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { countedAsOf, signedInAt } from '../principals/identity.js';
@@ -29,6 +29,7 @@ export function requireSignIn(
     const refuse = refusing(limits, request, reply);
     const proven = bearer ? await provider.accessTokens.prove(bearer).catch(refuse.failed) : null;
     if (!proven) return refuse.unproved();
+    inShareOf(proven.accountId);
     await limits.general('jwt', countedAsOf(proven), reply);
     // People cannot grant applications of others access to their own account (docs/decisions/0063).
     if (proven.isThirdParty) throw new DomainError('principal.wrong_type');

@@ -5,6 +5,7 @@ import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/reques
 import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/requests/parameters.js';
 import type { NamedSession } from '../../domain/sessions/sessions.js';
 import type { Onward } from '../../domain/sso-sign-in/provider-sign-out.js';
+import { inShareOf } from '../../platform/context.js';
 import { assertOwnOrigin } from '../browsers/origin.js';
 import { leavingUrl } from '../browsers/provider-sign-out.js';
 import { secretCookie } from '../browsers/secret-cookie.js';
@@ -44,11 +45,14 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   });
 
   /** Parses the request. If that fails, the error page has the looks of the client that the request names. */
-  const parsed = (request: FastifyRequest, read: ReadParameters): Promise<LogoutRequest> =>
-    parseLogoutRequest(read, provider).catch(async (error: unknown) => {
+  async function parsed(request: FastifyRequest, read: ReadParameters): Promise<LogoutRequest> {
+    const logoutRequest = await parseLogoutRequest(read, provider).catch(async (error: unknown) => {
       request.brandedClient = await provider.clients.find(read.values.get('client_id') ?? '');
       throw error;
     });
+    if (logoutRequest.client) inShareOf(logoutRequest.client.accountId);
+    return logoutRequest;
+  }
 
   async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
     if (browser === null) return { is: 'none' } as const;
