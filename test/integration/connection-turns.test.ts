@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { latestCursor } from '../../src/domain/changes/feed.js';
 import { connectionsInTurn } from '../../src/domain/limits/connection-turns.js';
 import type { FoundLink } from '../../src/domain/one-time/identity-links.js';
 import { linkVisit } from '../../src/http/oauth/link-pages.js';
@@ -10,6 +11,7 @@ import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '.
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
+import { patience } from '../support/patience.js';
 import { newPublicClient } from '../support/public-client.js';
 import { until } from '../support/until.js';
 
@@ -212,4 +214,27 @@ test('in a worker, any number of activities of one Account wait for a connection
   const scope = { accountId: randomUUID() };
   const all = Array.from({ length: 120 }, () => db.transaction(scope, (tx) => tx.query('select 1')));
   expect((await Promise.allSettled(all)).filter(({ status }) => status === 'rejected')).toEqual([]);
+});
+
+test('a change reaches any number of readers of one Account that wait for it', async () => {
+  const account = await newAccount(api);
+  const { scope } = account;
+  const wanted = { cursor: latestCursor, limit: 1, types: null, waitMs: 10 * patience };
+  const read = () =>
+    runInContext({ correlationId: randomUUID(), actor: systemActor, accountId: scope.accountId }, () =>
+      api.services.changeFeed.read(scope, wanted),
+    );
+  const calls = await publicCalls(account);
+  const root = await rootOf(calls);
+  const reading: ReturnType<typeof read>[] = [];
+  for (let i = 0; i < 10; i++) {
+    reading.push(...Array.from({ length: 12 }, read));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await until('they wait', () => api.services.db.waiting().statements === 0);
+  }
+  await newNode(calls, 'Awaited', root.id);
+  const ends = await Promise.allSettled(reading);
+  expect(ends.map((end) => (end.status === 'fulfilled' ? end.value.items.length : end.reason))).toEqual(
+    Array(120).fill(1),
+  );
 });

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { NotificationWaiters } from '../../platform/database/notifications.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { maxUuid } from '../../platform/uuid.js';
-import { DomainError } from '../errors.js';
+import { DomainError, nullIf } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
 import { endOf, type Position, readFeedCursor, writeFeedCursor } from './cursor.js';
 
@@ -185,7 +185,8 @@ export function createChangeFeed({
         const result = await notifications.wait(environmentId, Math.min(pause, left));
         if (result === 'stopped') return changes;
         if (result === 'notified') next = [...pausesOnceNotified, ...pauses.slice(-1)];
-        changes = await look(environmentId, from, wanted);
+        // Many that wait are notified at once: for one that gets no connection then, nothing has happened yet.
+        changes = (await look(environmentId, from, wanted).catch(nullIf('service.unavailable'))) ?? changes;
         left = deadline - performance.now();
       } while (changes.items.length === 0 && !changes.hasMore && left > 0);
       return changes;
