@@ -7,7 +7,7 @@ import { dbWithin } from '../../platform/database/db-within.js';
 import { lockUserByAddress } from '../addresses/user-by-address.js';
 import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
-import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
+import { endAdministratorAccess } from '../sessions/end-administrator-access.js';
 import { noticeAdmin } from './mails.js';
 
 /**

@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import { recordOfUser } from '../events/user-events.js';
 import { lockForPassword } from '../passwords/administrator-password.js';
 import { discardWaiting, lockAddress } from '../registration/rivals.js';
-import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
+import { endAdministratorAccess } from '../sessions/end-administrator-access.js';
 import { ended, notifyEnded } from './end.js';
 import { findEmailChange, type UsableEmailChange } from './link.js';
 import { emailChangedMail } from './process.js';

@@ -5,7 +5,7 @@ import { queueEmail } from '../emails/queue.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordOfUser } from '../events/user-events.js';
 import { keysOfUsers, withdrawPasskeys } from '../mfa/webauthn/keys.js';
-import { endAdministratorAccess } from '../sessions/end-administrator-sessions.js';
+import { endAdministratorAccess } from '../sessions/end-administrator-access.js';
 
 export interface NewAdministratorPassword {
   userId: string;
