@@ -4,6 +4,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { linkTokenOf, newAddress, newRole } from '../support/identity-invites.js';
 import { type Calls, callsWith } from '../support/nodes.js';
 import { createRandom, type Random } from '../support/random.js';
+import { byWeight, live, seedsOf } from '../support/random-histories.js';
 import { rowsOf } from '../support/rows.js';
 
 /**
@@ -289,7 +290,7 @@ const steps: [number, (it: World, chosen: Chosen) => Promise<unknown>][] = [
   [1, removeOrganization],
   [3, async ({ random }) => api.clock.advance(hours(random.of([1, 1, 2, 24, 168])))],
 ];
-const weighted = steps.flatMap(([weight, step]) => Array.from({ length: weight }, () => step));
+const weighted = byWeight(steps);
 
 const inOrder = (rows: object[]) => rows.map((row) => JSON.stringify(row)).sort();
 
@@ -335,26 +336,15 @@ async function compare({ account, key, model }: World): Promise<void> {
   );
 }
 
-async function live(seed: number, length: number): Promise<void> {
+test.each(seedsOf(1, 2))('in every history, members, roles and invites are those of the contract: %i', async (seed) => {
   const it = await newWorld(seed);
-  const story: string[] = [];
-  for (let i = 0; i < length; i++) {
+  await live(seed, 90, async (tell) => {
     const step = it.random.of(weighted);
     const chosen = { person: it.random.of(it.model.people), organization: it.random.of(it.model.organizations).id };
     const [who, where] = [it.model.people.indexOf(chosen.person), it.model.path(chosen.organization).length];
-    story.push(`${step.name || 'wait'} ${who} ${where} ${api.clock.now.toISOString()}`);
-    try {
-      api.clock.advance(1);
-      await step(it, chosen);
-      await compare(it);
-    } catch (error) {
-      (error as Error).message += `\nseed ${seed}, step ${i}:\n${story.slice(-15).join('\n')}`;
-      throw error;
-    }
-  }
-}
-
-const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
-test.each(seeds)('in every history, members, roles and invites are those of the contract: %i', async (seed) => {
-  await live(seed, Number(process.env.RANDOM_STEPS ?? 90));
+    tell(`${step.name || 'wait'} ${who} ${where} ${api.clock.now.toISOString()}`);
+    api.clock.advance(1);
+    await step(it, chosen);
+    await compare(it);
+  });
 });

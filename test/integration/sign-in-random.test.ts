@@ -10,6 +10,7 @@ import { totpCode } from '../support/mfa.js';
 import { type Calls, callsWith } from '../support/nodes.js';
 import { newPublicClient } from '../support/public-client.js';
 import { createRandom, type Random } from '../support/random.js';
+import { byWeight, live, seedsOf } from '../support/random-histories.js';
 
 /**
  * Random histories of who may sign in with what, and which of their tokens are valid: graces that begin, move and end
@@ -351,7 +352,7 @@ const steps: [number, (world: World, person: Person) => Promise<unknown>][] = [
   [4, async () => api.clock.advance(minutes(4))],
   [8, async ({ random }) => api.clock.advance(random.of([hours(1), hours(13), days(1), days(2), days(4)]))],
 ];
-const weighted = steps.flatMap(([weight, step]) => Array.from({ length: weight }, () => step));
+const weighted = byWeight(steps);
 
 /** Expects what is valid by the model to be accepted, and nothing else. */
 async function compare({ model }: World): Promise<void> {
@@ -370,28 +371,17 @@ async function compare({ model }: World): Promise<void> {
   }
 }
 
-async function live(seed: number, length: number): Promise<void> {
-  const world = await newWorld(seed);
-  const story: string[] = [];
-  for (let i = 0; i < length; i++) {
-    const step = world.random.of(weighted);
-    const person = world.random.of(world.model.people);
-    story.push(`${step.name || 'other'} ${person.email.slice(0, 3)} ${api.clock.now.toISOString()}`);
-    try {
-      await step(world, person);
-      await compare(world);
-    } catch (error) {
-      (error as Error).message += `\nseed ${seed}, step ${i}:\n${story.slice(-12).join('\n')}`;
-      throw error;
-    }
-  }
-}
-
-const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
-test.each(seeds)(
+test.each(seedsOf(1, 2))(
   'in every history, people get in by what they have, and their tokens are valid, as the contract says: %i',
   async (seed) => {
-    await live(seed, Number(process.env.RANDOM_STEPS ?? 60));
+    const world = await newWorld(seed);
+    await live(seed, 60, async (tell) => {
+      const step = world.random.of(weighted);
+      const person = world.random.of(world.model.people);
+      tell(`${step.name || 'other'} ${person.email.slice(0, 3)} ${api.clock.now.toISOString()}`);
+      await step(world, person);
+      await compare(world);
+    });
   },
   600_000,
 );

@@ -7,6 +7,7 @@ import { type AdminAuth, bearer, cookieOf, newAdminAuth } from '../../support/ad
 import { withFactors } from '../../support/admin-mfa.js';
 import { outcomeOf } from '../../support/answers.js';
 import { aLateOne, createRandom, type Random } from '../../support/random.js';
+import { byWeight, live, seedsOf } from '../../support/random-histories.js';
 
 /**
  * Random histories of two administrators, one with an app and two Applications to choose from: they sign in, ask for
@@ -256,9 +257,7 @@ const steps: Record<string, [weight: number, Step]> = {
   operatorResets: [1, operatorResets],
   wait: [1, async ({ random }) => auth.pass(random.of([minutes(4), minutes(9), minutes(16), hours(1), days(1)]))],
 };
-const weighted = Object.entries(steps).flatMap(([name, [weight, step]]) =>
-  Array.from({ length: weight }, () => ({ name, step })),
-);
+const weighted = byWeight(Object.entries(steps).map(([name, [weight, step]]) => [weight, { name, step }]));
 const query = <Row>(text: string, values: unknown[]) =>
   auth.db.transaction('system', (tx) => tx.query<Row[]>(text, values));
 
@@ -299,30 +298,23 @@ function underWay(it: World) {
   return all.filter(({ one }) => one.isAlive);
 }
 
-async function live(seed: number, length: number): Promise<void> {
+async function liveAsAdministrators(seed: number): Promise<void> {
   const it = await newWorld(seed);
-  const story: string[] = [];
-  for (let i = 0; i < length; i++) {
+  await live(seed, 80, async (tell, isLast) => {
     const { name, step } = it.random.of(weighted);
     const of = it.random.of(it.people);
-    story.push(`${name} ${it.people.indexOf(of)} ${auth.now().toISOString()}`);
-    try {
-      auth.pass(seconds(1));
-      const begun = underWay(it);
-      await step(it, of);
-      await compare(it);
-      // What the step has used up or ended does nothing any more.
-      await it.random.of(begun.filter(({ one }) => !one.isAlive))?.use();
-      if (i === length - 1) await expectTold(it);
-    } catch (error) {
-      (error as Error).message += `\nseed ${seed}, step ${i}:\n${story.slice(-15).join('\n')}`;
-      throw error;
-    }
-  }
+    tell(`${name} ${it.people.indexOf(of)} ${auth.now().toISOString()}`);
+    auth.pass(seconds(1));
+    const begun = underWay(it);
+    await step(it, of);
+    await compare(it);
+    // What the step has used up or ended does nothing any more.
+    await it.random.of(begun.filter(({ one }) => !one.isAlive))?.use();
+    if (isLast) await expectTold(it);
+  });
 }
 
-const seeds = (process.env.RANDOM_SEEDS ?? '1,10').split(',').map(Number);
-test.each(seeds)(
+test.each(seedsOf(1, 10))(
   'in every history, exactly what should has ended, and what was begun before works or not: %i',
-  (seed) => auth.whileTimeStands(() => live(seed, Number(process.env.RANDOM_STEPS ?? 80))),
+  (seed) => auth.whileTimeStands(() => liveAsAdministrators(seed)),
 );

@@ -15,6 +15,7 @@ import { newProvider, type TestProvider } from '../../support/oauth/provider.js'
 import { newOther } from '../../support/other-environment.js';
 import { hashPassword } from '../../support/password-hashing.js';
 import { aLateOne, createRandom, type Random } from '../../support/random.js';
+import { byWeight, live, seedsOf } from '../../support/random-histories.js';
 
 /**
  * Random histories of two people in two Environments of an Account: they sign in, with or without an app, ask for links
@@ -243,9 +244,7 @@ const steps: Record<string, [weight: number, Step]> = {
   endsSessions: [1, endsSessions],
   wait: [1, async ({ random }) => provider.wait(random.of([minutes(4), minutes(9), minutes(16), hours(1)]))],
 };
-const weighted = Object.entries(steps).flatMap(([name, [weight, step]]) =>
-  Array.from({ length: weight }, () => ({ name, step })),
-);
+const weighted = byWeight(Object.entries(steps).map(([name, [weight, step]]) => [weight, { name, step }]));
 
 /** Expects exactly the model's sessions to be alive, and the latest tokens to work or not. */
 async function compare({ model, people }: World): Promise<void> {
@@ -283,32 +282,21 @@ function underWay(it: World) {
   return all.filter(({ one }) => one.isAlive);
 }
 
-async function live(seed: number, length: number): Promise<void> {
-  const it = await newWorld(seed);
-  const story: string[] = [];
-  for (let i = 0; i < length; i++) {
-    const { name, step } = it.random.of(weighted);
-    const [of, at] = [it.random.of(it.people), it.random.of(it.places)];
-    story.push(`${name} ${it.people.indexOf(of)} ${it.places.indexOf(at)} ${provider.now().toISOString()}`);
-    try {
+test.each(seedsOf(1, 2))(
+  'in every history, exactly what should has ended, and what was begun before works or not: %i',
+  async (seed) => {
+    const it = await newWorld(seed);
+    await live(seed, 80, async (tell, isLast) => {
+      const { name, step } = it.random.of(weighted);
+      const [of, at] = [it.random.of(it.people), it.random.of(it.places)];
+      tell(`${name} ${it.people.indexOf(of)} ${it.places.indexOf(at)} ${provider.now().toISOString()}`);
       provider.wait(seconds(1));
       const begun = underWay(it);
       await step(it, of, at);
       await compare(it);
       // What the step has used up or ended does nothing any more.
       await it.random.of(begun.filter(({ one }) => !one.isAlive))?.use();
-      if (i === length - 1) await expectTold(it);
-    } catch (error) {
-      (error as Error).message += `\nseed ${seed}, step ${i}:\n${story.slice(-15).join('\n')}`;
-      throw error;
-    }
-  }
-}
-
-const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
-test.each(seeds)(
-  'in every history, exactly what should has ended, and what was begun before works or not: %i',
-  async (seed) => {
-    await live(seed, Number(process.env.RANDOM_STEPS ?? 80));
+      if (isLast) await expectTold(it);
+    });
   },
 );

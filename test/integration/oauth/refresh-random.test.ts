@@ -3,6 +3,7 @@ import type { TestClient } from '../../support/oauth/environment.js';
 import { newProvider, type TestProvider } from '../../support/oauth/provider.js';
 import { basicOf, refresh, tokensFor } from '../../support/oauth/tokens.js';
 import { aLateOne, createRandom, type Random } from '../../support/random.js';
+import { byWeight, live, seedsOf } from '../../support/random-histories.js';
 
 /**
  * Random lives of refresh tokens: used, used again at once and too late, by the wrong client, with other scopes, while
@@ -225,7 +226,7 @@ const steps: [number, (it: World) => Promise<unknown>][] = [
       world.wait(random.of([minutes(3), minutes(5), minutes(50), hours(1), unusedFor - 1, unusedFor])),
   ],
 ];
-const weighted = steps.flatMap(([weight, step]) => Array.from({ length: weight }, () => step));
+const weighted = byWeight(steps);
 
 /** Expects introspection to show what the model knows, and each family to have one token that is not used up. */
 async function compare({ model, server, person }: World): Promise<void> {
@@ -255,23 +256,15 @@ async function compare({ model, server, person }: World): Promise<void> {
   expect(told).toHaveLength(model.reuses);
 }
 
-async function live(seed: number, length: number): Promise<void> {
-  const it = await newWorld(seed);
-  const story: string[] = [];
-  for (let i = 0; i < length; i++) {
-    const step = it.random.of(weighted);
-    story.push(`${step.name || 'other'} ${world.now().toISOString()}`);
-    try {
+test.each(seedsOf(1, 2))(
+  'in every history, refresh tokens work, repeat and end as the contract says: %i',
+  async (seed) => {
+    const it = await newWorld(seed);
+    await live(seed, 120, async (tell) => {
+      const step = it.random.of(weighted);
+      tell(`${step.name || 'other'} ${world.now().toISOString()}`);
       await step(it);
       await compare(it);
-    } catch (error) {
-      (error as Error).message += `\nseed ${seed}, step ${i}:\n${story.slice(-12).join('\n')}`;
-      throw error;
-    }
-  }
-}
-
-const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
-test.each(seeds)('in every history, refresh tokens work, repeat and end as the contract says: %i', async (seed) => {
-  await live(seed, Number(process.env.RANDOM_STEPS ?? 120));
-});
+    });
+  },
+);

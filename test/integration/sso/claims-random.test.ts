@@ -11,6 +11,7 @@ import { type Call, callsOf } from '../../support/calls.js';
 import { startDnsServer, type TestDnsServer } from '../../support/dns-server.js';
 import { patience } from '../../support/patience.js';
 import { createRandom, type Random } from '../../support/random.js';
+import { byWeight, live, seedsOf } from '../../support/random-histories.js';
 
 /**
  * Random histories of a domain that two Accounts and two organizations of the first one claim, prove and lose, while their
@@ -206,7 +207,7 @@ const steps: [number, (it: World) => Promise<unknown>][] = [
   [4, toggle],
   [3, async ({ random }) => api.clock.advance(random.of([minutes(1), minutes(40), hours(24), hours(72), days(5)]))],
 ];
-const weighted = steps.flatMap(([weight, step]) => Array.from({ length: weight }, () => step));
+const weighted = byWeight(steps);
 
 /** Expects the claims, and the connections by which people sign in, to be the model's. */
 async function compare({ model, accounts, everybodys, domain }: World): Promise<void> {
@@ -233,23 +234,12 @@ async function compare({ model, accounts, everybodys, domain }: World): Promise<
   });
 }
 
-async function live(seed: number, length: number): Promise<void> {
+test.each(seedsOf(1, 2))('in every history, domains and connections are those of the contract: %i', async (seed) => {
   const it = await newWorld(seed);
-  const story: string[] = [];
-  for (let i = 0; i < length; i++) {
+  await live(seed, 80, async (tell) => {
     const step = it.random.of(weighted);
-    story.push(`${step.name || 'wait'} ${api.clock.now.toISOString()}`);
-    try {
-      await step(it);
-      await compare(it);
-    } catch (error) {
-      (error as Error).message += `\nseed ${seed}, step ${i}:\n${story.slice(-15).join('\n')}`;
-      throw error;
-    }
-  }
-}
-
-const seeds = (process.env.RANDOM_SEEDS ?? '1,2').split(',').map(Number);
-test.each(seeds)('in every history, domains and connections are those of the contract: %i', async (seed) => {
-  await live(seed, Number(process.env.RANDOM_STEPS ?? 80));
+    tell(`${step.name || 'wait'} ${api.clock.now.toISOString()}`);
+    await step(it);
+    await compare(it);
+  });
 });
