@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
@@ -17,6 +18,7 @@ import {
   type Browser,
   createOutcomes,
   type EnteredOutcome,
+  type FirstProof,
   reachableThrough,
   type SignedIn,
   type SignInOutcome,
@@ -50,7 +52,7 @@ export interface SignIn {
   /**
    * Signs in by password. A failure gets the same answer after the same time, whether or not anybody has the address:
    * `sso_required` if an Account's own identity provider is responsible for the address's domain. The right password
-   * has that outcome, too, if the Account admits the user only by its provider.
+   * has that outcome, too, if the Account admits the user only by its provider, and is then counted like a wrong one.
    * @throws DomainError auth.invalid_credentials otherwise; rate_limit.exceeded after too many failures for the
    *   address, whether or not anybody has it, and even for the right password
    */
@@ -135,6 +137,9 @@ const rehash = {
 const bindingTo = (applicationId: string, reachable: Reachable[]): Binding =>
   reachable.find(({ application, ssoOnly }) => !ssoOnly && application?.id === applicationId) ?? unbound;
 
+const recordLock = (tx: EntityManager, userId: string, until: Date): Promise<unknown> =>
+  recordOfUser(tx, 'auth.admin_locked', { resourceId: userId, metadata: { locked_until: until.toISOString() } });
+
 /** For a proof that was given to us, right now, and not to an identity provider. */
 const provedHere = { provider: null, authTime: null };
 
@@ -149,10 +154,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
     const connection = await db.transaction('system', async (tx) => {
       // The event names the user's id; an address that nobody has is not stored.
       await recordOfUser(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' });
-      if (locksUntil && userId) {
-        const metadata = { locked_until: locksUntil.toISOString() };
-        await recordOfUser(tx, 'auth.admin_locked', { resourceId: userId, metadata });
-      }
+      if (locksUntil && userId) await recordLock(tx, userId, locksUntil);
       return adminConnectionByAddress(tx, addressTyped(email));
     });
     if (!connection) throw new DomainError('auth.invalid_credentials');
@@ -182,9 +184,13 @@ export function createSignIn(deps: SignInDeps): SignIn {
         return { user: found, matches: await passwords.verify(found?.passwordHash ?? null, password) };
       });
       if (!user || !matches) return refuse({ userId: user?.id ?? null, email, locksUntil });
-      await guesses.signIn.succeeded(email);
       strengthen(user, password).catch(onRehashError);
-      return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, ...provedHere }, place);
+      const first: FirstProof = { method: 'password', amr: ['pwd'], acr: aal1, ...provedHere };
+      const outcome = await guesses.signIn.look(email, () => outcomes.decide(user, first, place));
+      // The answer to a wrong password has to be counted like one: otherwise the limit would tell that this one is right.
+      if (outcome.outcome !== 'sso_required') await guesses.signIn.succeeded(email);
+      else if (locksUntil) await db.transaction('system', (tx) => recordLock(tx, user.id, locksUntil));
+      return outcome;
     },
 
     async signInByPasskey({ token, sent, ...place }) {

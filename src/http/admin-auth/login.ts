@@ -28,9 +28,9 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'comes with the admin refresh cookie and the session-marker cookie. Every failure gets the same response, after the ' +
           'same time, whether or not the email address is known: 401, or `sso_required` for every email address at a domain ' +
           'that an account has verified and for which it has an active connection for its administrators; there, an account ' +
-          'that requires single sign-on gives it for the right password, too. Ten failures for an email address in 15 ' +
-          'minutes, or fifty in a day, from any network, block further attempts; a new password through `password/forgot` ' +
-          'resets the count.',
+          'that requires single sign-on gives it for the right password, too, which then counts as a failure. Ten failures for ' +
+          'an email address in 15 minutes, or fifty in a day, from any network, block further attempts; a new password through ' +
+          '`password/forgot` resets the count.',
         tags: ['Admin authentication'],
         body: Body({
           email: TypedEmail,

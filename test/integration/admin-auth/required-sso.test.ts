@@ -10,7 +10,7 @@ import { newOidcConnection, newVerifiedDomain } from '../../support/sso.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {
-  auth = await newAdminAuth();
+  auth = await newAdminAuth({ rateLimits: true });
 });
 afterAll(() => auth.close());
 
@@ -51,8 +51,12 @@ async function newMember({ account, domain }: Place, { accounts = [] as number[]
 }
 type Member = Awaited<ReturnType<typeof newMember>>;
 
-const login = (email: string, more: object = {}, typed = password) =>
-  auth.post('/login', { email, password: typed, ...more });
+let networks = 0;
+/** Signs in from another network each time, since only the limit of the address matters here. */
+const login = (email: string, more: object = {}, typed = password) => {
+  const from = { 'x-forwarded-for': `2001:db8:${(++networks).toString(16)}::1` };
+  return auth.post('/login', { email, password: typed, ...more }, from);
+};
 const me = async (token: string) => ok(await auth.get('/me', bearer(token)));
 const sessionsOf = ({ id }: Member) => query('select from user_sessions where user_id = $1', [id]);
 const wayFor = (email: string, more: object = {}) => ({
@@ -85,6 +89,29 @@ describe('the right password of a member whose account requires single sign-on',
       { outcome: 'denied', account_id: accountId, metadata: { method: 'password', reason: 'sso_required' } },
       { outcome: 'failure', account_id: accountId, metadata: {} },
     ]);
+  });
+
+  test('counts like a wrong one, so that the limit does not tell which it was either', async () => {
+    const place = await newPlace();
+    const member = await newMember(place);
+    await require(place);
+    const statuses = async (email: string, typed: string) => {
+      const answers = [];
+      for (let i = 0; i < 11; i++) answers.push((await login(email, {}, typed)).statusCode);
+      return answers;
+    };
+    const tenth = [...Array(10).fill(200), 429];
+    expect(await statuses(member.email, password)).toEqual(tenth);
+    expect(await statuses((await newMember(place)).email, 'wrong horse')).toEqual(tenth);
+    expect(await statuses(`nobody@${place.domain}`, password)).toEqual(tenth);
+    await query(`delete from rate_limits where key like 'admin-sign-in-address:%'`);
+    await query(`update rate_limits set points = 49 where key like 'admin-sign-in-day:%'`);
+    expect((await login(member.email)).statusCode).toBe(200);
+    expect(
+      await query(`select from events where resource_id = $1 and action = 'auth.admin_locked'`, [member.id]),
+    ).toHaveLength(1);
+    await require(place, false);
+    expect((await login(member.email)).statusCode).toBe(429);
   });
 
   test('signs in to their other accounts, and leads to the provider only for an application that requires it', async () => {
