@@ -164,6 +164,13 @@ describe('of several confirmations', () => {
     }
   });
 
+  test('the last one to end decides how long the assertion is remembered, in which it could be sent again', () => {
+    const longer = confirmation.replace(/NotOnOrAfter="[^"]*"/, `NotOnOrAfter="${later(900_000).toISOString()}"`);
+    const skewed = later(960_000);
+    for (const both of [confirmedBy(confirmation, longer), confirmedBy(longer, confirmation)])
+      expect(read(both).once?.until).toEqual(skewed);
+  });
+
   test('without a match, the first bearer’s reason is reported', () => {
     expect(outcomeOf(confirmedBy(keyHolder, elsewhere, late))).toMatch(/^recipient_mismatch/);
     expect(outcomeOf(confirmedBy(late, elsewhere))).toMatch(/^expired/);

@@ -94,18 +94,23 @@ function assertConditions(conditions: XmlElement | null, { serviceProvider, now 
   assertInTime(conditions, now);
 }
 
-/** Returns the end of the first confirmation that is valid. If none is, throws the first refusal of a bearer one. */
+/**
+ * Returns when the last valid confirmation ends, since the assertion could be sent again until then. If none is valid,
+ * throws the first refusal of a bearer one.
+ */
 function assertConfirmed(subject: XmlElement, expected: Expected): Date {
   const refusals: SsoRefused[] = [];
+  const ends: number[] = [];
   for (const confirmation of childrenOf(subject, saml, 'SubjectConfirmation')) {
     if (confirmation.attributes.get('Method') !== bearer) continue;
     try {
-      return confirmedBy(childOf(confirmation, saml, 'SubjectConfirmationData'), expected);
+      ends.push(confirmedBy(childOf(confirmation, saml, 'SubjectConfirmationData'), expected).getTime());
     } catch (refusal) {
       if (!(refusal instanceof SsoRefused)) throw refusal;
       refusals.push(refusal);
     }
   }
+  if (ends.length > 0) return new Date(Math.max(...ends));
   throw refusals[0] ?? new SsoRefused('malformed', 'Nothing confirms that its bearer is the Subject');
 }
 
