@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import type { PersonRefusal } from '../../domain/sso-sign-in/recognition.js';
 import type { SsoTestReport } from '../../domain/sso-sign-in/test-report.js';
+import type { TextKey } from '../../platform/mail/texts.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { sendSsoLost } from './failed-page.js';
@@ -10,17 +12,18 @@ interface Found {
   connection: Pick<SsoConnection, 'name'>;
 }
 
-/** Why somebody whom their provider vouches for would not get in, as texts; other refusals have their own sentence. */
-const reasons = {
+/** Why somebody whom their provider vouches for would not get in; other refusals have a sentence of their own. */
+const reasons: Record<PersonRefusal, TextKey> = {
   email_missing: 'sso_test.reason.email_missing',
   email_unverified: 'sso_test.reason.email_unverified',
   domain_not_verified: 'sso_test.reason.domain_not_verified',
+  subject_mismatch: 'sso_test.reason.subject_mismatch',
   identity_unknown: 'sso_test.reason.identity_unknown',
   identity_inactive: 'sso_test.reason.identity_inactive',
   not_a_member: 'sso_test.reason.not_a_member',
   reauthentication_missing: 'sso_test.reason.reauthentication_missing',
-} as const;
-const hasReason = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons;
+};
+const hasReason = (code: string | null): code is PersonRefusal => code !== null && Object.hasOwn(reasons, code);
 
 /**
  * Shows the result of a test sign-in to the person who did it: of what the provider said about them, only why it is not

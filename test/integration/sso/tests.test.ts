@@ -191,6 +191,22 @@ describe('a test reports what the provider says', () => {
     expect(await would()).toEqual(['sign_in_linked', null]);
   });
 
+  test('with the reason why somebody who has a known person’s address is not that person', async () => {
+    const email = `ana@${await domainOf()}`;
+    const id = await newConnection();
+    const person = (await server('POST', '/identities', { email, email_verified: true })).json().data;
+    await rows(
+      `insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
+       values (gen_random_uuid(), $1, $2, 'before', $3, now(), now())`,
+      [account.scope.accountId, id, person.id],
+    );
+    const page = await walk(await begin(`${inEnvironment}/${id}`), { nameId: email });
+    expect(page.body).toContain('sso.subject_mismatch');
+    expect(page.body).toContain(
+      'The identity provider knows the person who has your email address here as somebody else',
+    );
+  });
+
   test('with a provider that did not authenticate again, though the connection requires it', async () => {
     const domain = await domainOf();
     const id = await newConnection(inEnvironment, { force_authn: true, jit_provisioning_enabled: true });
