@@ -1,10 +1,10 @@
-import { type EntityManager, IsNull } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { Membership } from '../../../entities/membership.js';
 import { User } from '../../../entities/user.js';
-import { UserSession } from '../../../entities/user-session.js';
 import { actAs } from '../../platform/context.js';
+import { resetUserMfa } from '../admin-mfa/reset.js';
 import { addMember } from '../capabilities/add-member.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
@@ -76,7 +76,7 @@ export async function saveUser(
       updatedAt: now,
     });
   } else if (!user.emailVerifiedAt) {
-    // The person who created this User had not proved the address: neither its password nor a session may stay valid.
+    // The person who created this User had not proved the address: nothing by which they sign in may stay valid.
     const mine = {
       ...names,
       passwordHash,
@@ -85,7 +85,7 @@ export async function saveUser(
       updatedAt: now,
     };
     await tx.update(User, { id }, mine);
-    await tx.update(UserSession, { userId: id, revokedAt: IsNull() }, { revokedAt: now });
+    await resetUserMfa(tx, id, now);
   }
 }
 

@@ -38,6 +38,14 @@ const membersNamed = (email: string) =>
      join users u on u.id = m.user_id where u.email = $1`,
     [email],
   );
+/** Enrolls an authenticator app in a session; returns the recovery codes. */
+async function enrollApp(headers: Record<string, string>): Promise<string[]> {
+  const { data: begun } = (await post('/mfa/totp/enroll', {}, headers)).json();
+  const code = totpCode(begun.secret, api.clock.now);
+  const added = await post('/mfa/totp/confirm', { enrollment_token: begun.enrollment_token, code }, headers);
+  expect(added.statusCode).toBe(201);
+  return added.json().data.recovery_codes;
+}
 const passwordsHash = (text: string) => createPasswords({ breachUrl: null }).hash(text);
 
 test('a new person becomes a verified user and a member with the role and its limits', async () => {
@@ -192,15 +200,19 @@ test('an administrator who moves to another address meanwhile gets no password f
   expect((await signIn(person.email)).json().data.user.first_name).toBe('Ivo');
 });
 
-test('an unverified user becomes that of the address’s owner: new name and password, no old session', async () => {
+test('an unverified user becomes that of the address’s owner: new name and password, no old session or factor', async () => {
   const passwordHash = await passwordsHash('set by a stranger');
   const person = await newPerson(api, { passwordHash, emailVerifiedAt: null });
+  const recoveryCodes = await enrollApp(person.headers);
+  const { challenge_token } = (await signIn(person.email, 'set by a stranger')).json().data;
   const made = await invite(owner, { email: person.email, role_id: roles.viewer });
   expect((await accept(made.token, { password: undefined })).json().error.details[0].code).toBe('password.required');
   expect(outcomeOf(await accept(made.token))).toBe('200');
   expect((await signIn(person.email, 'set by a stranger')).statusCode).toBe(401);
   expect((await signIn(person.email)).json().data.user).toMatchObject({ id: person.userId, first_name: 'Ivo' });
   expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('401');
+  const answered = await post('/mfa/challenge/recovery-code', { challenge_token, code: recoveryCodes[0] });
+  expect(answered.json().error.code).toBe('mfa.challenge_invalid');
 });
 
 test('an invite alone lets nobody in to an account that requires a second factor; whoever has a factor must use it', async () => {
@@ -218,10 +230,7 @@ test('an invite alone lets nobody in to an account that requires a second factor
   expect(await inPortal()).toEqual([403, 'mfa.enrollment_required']);
   const refusal = `select outcome from events where account_id = $1 and action = 'auth.access_denied' and actor_id = $2`;
   expect(await rowsOf(api, refusal, [account.scope.accountId, data.user.id])).toEqual([{ outcome: 'denied' }]);
-  const { data: begun } = (await post('/mfa/totp/enroll', {}, headers)).json();
-  const code = totpCode(begun.secret, api.clock.now);
-  const added = await post('/mfa/totp/confirm', { enrollment_token: begun.enrollment_token, code }, headers);
-  expect(added.statusCode).toBe(201);
+  await enrollApp(headers);
   expect(await inPortal()).toEqual([200, undefined]);
 
   // Neither an invite nor its password is a way around the factor.
