@@ -127,6 +127,18 @@ describe('a caller who assigns roles in one organization', () => {
     await key('PATCH', `/nodes/${globex}`, { status: 'inactive' }, version);
     expect(outcomeOf(await given(calls, ben, reader, team))).toBe('404 identity.not_found');
   });
+
+  test('assigns them to its members, whatever is inactive elsewhere and in other accounts', async () => {
+    const reader = await newRole(key, 'Reader', ['hierarchy.view']);
+    const inside = (await newOrganization(key, 'Acme Labs', { parent_node_id: acme })).id;
+    const lena = await newPerson(api, account);
+    await join(lena, [], inside);
+    const manager = callsWith(api, (await newIdentity(api, account, [['organization_manager', acme]])).headers);
+    const neighbour = callsWith(api, await (await newAccount(api)).apiKey());
+    await newNode(neighbour, 'Closed', null, { status: 'inactive' });
+    await newNode(key, 'Closed', null, { status: 'inactive' });
+    expect(outcomeOf(await given(manager, lena, reader))).toBe('201');
+  });
 });
 
 describe('a member', () => {

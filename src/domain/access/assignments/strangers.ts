@@ -48,7 +48,7 @@ const othersStatement = {
   name: 'who_of_some_identities_belongs_to_others',
   text: `
 with part as materialized (
-  select id, path from nodes where environment_id = $2 and id = any($4) and ${isActive('path')}
+  select n.id, n.path from nodes n where n.environment_id = $2 and n.id = any($4) and ${isActive('n.path')}
 )
 select wanted.id from unnest($3::uuid[]) wanted (id)
 where not exists (select from nodes root where root.environment_id = $2 and root.id = any($5) and root.parent_node_id is null)
