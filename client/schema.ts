@@ -184,7 +184,9 @@ export interface paths {
         post?: never;
         /**
          * End a session of an identity
-         * @description Requires `identity.manage` at the environment's root.
+         * @description Ends what clients were granted in it, too: access tokens are refused from the next request on.
+         *
+         *     Requires `identity.manage` at the environment's root.
          */
         delete: operations["endIdentitySession"];
         options?: never;
@@ -1590,7 +1592,9 @@ export interface paths {
         post?: never;
         /**
          * Delete a role assignment
-         * @description Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
+         * @description The role stops counting at the next decision.
+         *
+         *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         delete: operations["unassignRole"];
         options?: never;
@@ -1616,7 +1620,9 @@ export interface paths {
         post: operations["assignRoles"];
         /**
          * Delete role assignments in bulk
-         * @description Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
+         * @description Each assignment is processed independently, up to 1000 of them: one that does not exist, or that the caller may not delete, has an `error` and does not prevent the others from being deleted.
+         *
+         *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         delete: operations["unassignRoles"];
         options?: never;
@@ -3697,7 +3703,9 @@ export interface paths {
         put?: never;
         /**
          * Create an OAuth client
-         * @description Requires the capability `oauth_clients.manage`.
+         * @description The `client_secret` is returned only in this response; public clients and those with `private_key_jwt` have none.
+         *
+         *     Requires the capability `oauth_clients.manage`.
          */
         post: operations["portalCreateOAuthClient"];
         delete?: never;
@@ -3731,7 +3739,9 @@ export interface paths {
         head?: never;
         /**
          * Update an OAuth client
-         * @description Requires the capability `oauth_clients.manage`.
+         * @description Takes effect within a second. A client that changes from `private_key_jwt` to a secret has none until one is made with `rotate-secret`; one that changes to `private_key_jwt` loses its secret.
+         *
+         *     Requires the capability `oauth_clients.manage`.
          */
         patch: operations["portalUpdateOAuthClient"];
         trace?: never;
@@ -8097,37 +8107,49 @@ export interface components {
              * @enum {string}
              */
             access_model: "flat" | "organizations" | "hierarchy";
+            /** @description Sign-in with a password, and with it sign-up and reset of forgotten passwords. */
             password_login_enabled: boolean;
+            /** @description Characters. Existing passwords are not checked again. */
             password_min_length: number;
             /** @description Sign-in with a code sent by email. */
             email_otp_login_enabled: boolean;
             /** @description Passkeys as the first factor. */
             passkey_login_enabled: boolean;
+            /** @description Whether signing in with a password, or requesting a sign-in code, requires a solved captcha. Refused if the installation has no captcha service. */
             login_require_captcha: boolean;
+            /** @description Whether people can create an identity themselves: on the sign-up page, or, where `password_login_enabled` is false, with the first code that is sent to them. */
             allow_self_signup: boolean;
+            /** @description Whether sign-ups require a solved captcha. Refused if the installation has no captcha service. */
             self_signup_require_captcha: boolean;
-            /** @description Sign-ups per day (UTC). */
+            /** @description Sign-ups per day (UTC); 0: none. */
             daily_self_signup_cap: number;
             /** @description Whether people can change the email address that they sign in with, on the page of their own account and through `POST /v1/identity/auth/email`. Leave it off if another system decides which address a person has. A production environment that a person is in must allow it, too; people of a directory or an identity provider, and addresses of verified domains, are excluded. */
             allow_email_change: boolean;
-            /** @enum {string} */
+            /**
+             * @description `off`: nobody is asked for a second factor, unless an organization of theirs or `acr_values` requires one. `optional`: whoever has enrolled one is asked for it. `required`: also, everybody must enroll one, within `mfa_grace_period_days`.
+             * @enum {string}
+             */
             mfa_policy: "off" | "optional" | "required";
             /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days: number;
+            /** @description Factors that people can enroll and use here. `totp` or `webauthn` must be among them if `mfa_policy` is `required` or an organization requires a second factor. */
             mfa_allowed_factors: components["schemas"]["SecondFactorKind"][];
             /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days: number;
             /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
             totp_drift_steps: number;
-            /** @enum {string} */
+            /**
+             * @description Language of pages and emails for people whose request and browser ask for no language that is offered, and of notifications by email.
+             * @enum {string}
+             */
             default_locale: "en" | "de";
-            /** @description Seconds. */
+            /** @description Seconds for which access and ID tokens are valid. Once its session has ended, an access token is refused by this service and inactive at introspection; whoever only verifies its signature accepts it until it expires. */
             access_token_ttl_seconds: number;
-            /** @description Seconds. */
+            /** @description Seconds after which a refresh token that is not used expires. Each use prolongs this, up to `refresh_token_max_ttl_seconds`. */
             refresh_token_ttl_seconds: number;
-            /** @description Seconds. */
+            /** @description Seconds from the sign-in to the end of its refresh tokens, however often they are used. */
             refresh_token_max_ttl_seconds: number;
-            /** @description Seconds. */
+            /** @description Seconds for which a sign-in on the hosted pages signs the browser in to all clients of the environment. What clients were granted meanwhile goes on, as `refresh_token_max_ttl_seconds` says. */
             session_ttl_seconds: number;
             /** @description Seconds without activity after which a session of the hosted pages ends; it may end up to a minute earlier. Null: it ends only after `session_ttl_seconds`. Tokens of applications follow `refresh_token_ttl_seconds`. */
             session_idle_ttl_seconds: number | null;
@@ -8168,37 +8190,49 @@ export interface components {
              * @enum {string}
              */
             access_model?: "flat" | "organizations" | "hierarchy";
+            /** @description Sign-in with a password, and with it sign-up and reset of forgotten passwords. */
             password_login_enabled?: boolean;
+            /** @description Characters. Existing passwords are not checked again. */
             password_min_length?: number;
             /** @description Sign-in with a code sent by email. */
             email_otp_login_enabled?: boolean;
             /** @description Passkeys as the first factor. */
             passkey_login_enabled?: boolean;
+            /** @description Whether signing in with a password, or requesting a sign-in code, requires a solved captcha. Refused if the installation has no captcha service. */
             login_require_captcha?: boolean;
+            /** @description Whether people can create an identity themselves: on the sign-up page, or, where `password_login_enabled` is false, with the first code that is sent to them. */
             allow_self_signup?: boolean;
+            /** @description Whether sign-ups require a solved captcha. Refused if the installation has no captcha service. */
             self_signup_require_captcha?: boolean;
-            /** @description Sign-ups per day (UTC). */
+            /** @description Sign-ups per day (UTC); 0: none. */
             daily_self_signup_cap?: number;
             /** @description Whether people can change the email address that they sign in with, on the page of their own account and through `POST /v1/identity/auth/email`. Leave it off if another system decides which address a person has. A production environment that a person is in must allow it, too; people of a directory or an identity provider, and addresses of verified domains, are excluded. */
             allow_email_change?: boolean;
-            /** @enum {string} */
+            /**
+             * @description `off`: nobody is asked for a second factor, unless an organization of theirs or `acr_values` requires one. `optional`: whoever has enrolled one is asked for it. `required`: also, everybody must enroll one, within `mfa_grace_period_days`.
+             * @enum {string}
+             */
             mfa_policy?: "off" | "optional" | "required";
             /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days?: number;
+            /** @description Factors that people can enroll and use here. `totp` or `webauthn` must be among them if `mfa_policy` is `required` or an organization requires a second factor. */
             mfa_allowed_factors?: components["schemas"]["SecondFactorKind"][];
             /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days?: number;
             /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
             totp_drift_steps?: number;
-            /** @enum {string} */
+            /**
+             * @description Language of pages and emails for people whose request and browser ask for no language that is offered, and of notifications by email.
+             * @enum {string}
+             */
             default_locale?: "en" | "de";
-            /** @description Seconds. */
+            /** @description Seconds for which access and ID tokens are valid. Once its session has ended, an access token is refused by this service and inactive at introspection; whoever only verifies its signature accepts it until it expires. */
             access_token_ttl_seconds?: number;
-            /** @description Seconds. */
+            /** @description Seconds after which a refresh token that is not used expires. Each use prolongs this, up to `refresh_token_max_ttl_seconds`. */
             refresh_token_ttl_seconds?: number;
-            /** @description Seconds. */
+            /** @description Seconds from the sign-in to the end of its refresh tokens, however often they are used. */
             refresh_token_max_ttl_seconds?: number;
-            /** @description Seconds. */
+            /** @description Seconds for which a sign-in on the hosted pages signs the browser in to all clients of the environment. What clients were granted meanwhile goes on, as `refresh_token_max_ttl_seconds` says. */
             session_ttl_seconds?: number;
             /** @description Seconds without activity after which a session of the hosted pages ends; it may end up to a minute earlier. Null: it ends only after `session_ttl_seconds`. Tokens of applications follow `refresh_token_ttl_seconds`. */
             session_idle_ttl_seconds?: number | null;
@@ -8238,12 +8272,17 @@ export interface components {
             id: string;
             client_id: string;
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `confidential` if the application runs on a server that can keep a secret. Cannot be changed.
+             * @enum {string}
+             */
             client_type: "public" | "confidential";
+            /** @description Compared exactly, without wildcards; only the port of a loopback IP address may differ. Each uses `https`, `http` for a loopback address, or a private-use scheme with a dot, such as `com.example.app:/callback`. */
             redirect_uris: string[];
+            /** @description Compared as `redirect_uris` are. */
             post_logout_redirect_uris: string[];
             /**
-             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
+             * @description `none` for public clients, and only for them; by default `client_secret_basic` for confidential ones. A client secret is accepted both in the header and in the body, whichever of the two is registered. `private_key_jwt` needs `jwks` or `jwks_uri`.
              * @enum {string}
              */
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
@@ -8291,10 +8330,12 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         PortalCreateOAuthClientRequest: {
+            /** @description Compared exactly, without wildcards; only the port of a loopback IP address may differ. Each uses `https`, `http` for a loopback address, or a private-use scheme with a dot, such as `com.example.app:/callback`. */
             redirect_uris: string[];
+            /** @description Compared as `redirect_uris` are. */
             post_logout_redirect_uris?: string[];
             /**
-             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
+             * @description `none` for public clients, and only for them; by default `client_secret_basic` for confidential ones. A client secret is accepted both in the header and in the body, whichever of the two is registered. `private_key_jwt` needs `jwks` or `jwks_uri`.
              * @enum {string}
              */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
@@ -8332,7 +8373,10 @@ export interface components {
             /** @description Whether logout tokens name the session alone, by `sid`. Otherwise they have `sub` as well, for which some libraries end all sessions of the person. */
             backchannel_logout_session_required?: boolean;
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `confidential` if the application runs on a server that can keep a secret. Cannot be changed.
+             * @enum {string}
+             */
             client_type: "public" | "confidential";
         };
         /** OAuthClientWithSecret */
@@ -8341,12 +8385,17 @@ export interface components {
             id: string;
             client_id: string;
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `confidential` if the application runs on a server that can keep a secret. Cannot be changed.
+             * @enum {string}
+             */
             client_type: "public" | "confidential";
+            /** @description Compared exactly, without wildcards; only the port of a loopback IP address may differ. Each uses `https`, `http` for a loopback address, or a private-use scheme with a dot, such as `com.example.app:/callback`. */
             redirect_uris: string[];
+            /** @description Compared as `redirect_uris` are. */
             post_logout_redirect_uris: string[];
             /**
-             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
+             * @description `none` for public clients, and only for them; by default `client_secret_basic` for confidential ones. A client secret is accepted both in the header and in the body, whichever of the two is registered. `private_key_jwt` needs `jwks` or `jwks_uri`.
              * @enum {string}
              */
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
@@ -8398,10 +8447,12 @@ export interface components {
             data: components["schemas"]["OAuthClient"];
         };
         PortalUpdateOAuthClientRequest: {
+            /** @description Compared exactly, without wildcards; only the port of a loopback IP address may differ. Each uses `https`, `http` for a loopback address, or a private-use scheme with a dot, such as `com.example.app:/callback`. */
             redirect_uris?: string[];
+            /** @description Compared as `redirect_uris` are. */
             post_logout_redirect_uris?: string[];
             /**
-             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
+             * @description `none` for public clients, and only for them; by default `client_secret_basic` for confidential ones. A client secret is accepted both in the header and in the body, whichever of the two is registered. `private_key_jwt` needs `jwks` or `jwks_uri`.
              * @enum {string}
              */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";

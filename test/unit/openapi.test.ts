@@ -136,6 +136,19 @@ test('every operation has a line with what it does, and a sentence with what to 
   expect(unexplained).toEqual([]);
 });
 
+test('every setting of an environment and of an OAuth client that can be changed says what it does', () => {
+  const plain = ['name', 'branding', 'jwks_uri']; // the name says it, or the fields inside do
+  for (const id of ['portalUpdateEnvironmentSettings', 'portalUpdateOAuthClient']) {
+    const update = jsonOperations().find(({ operation }) => operation.operationId === id)?.operation;
+    const body = resolved(document, update?.requestBody ?? {}) as { content: Record<string, MediaType> };
+    const { properties = {} } = resolved(document, body.content[json]?.schema ?? {}) as Schema;
+    const settings = Object.keys(properties).filter((name) => !plain.includes(name));
+    expect(settings.length).toBeGreaterThan(10);
+    const descriptionOf = (name: string) => (resolved(document, properties[name] ?? {}) as Schema).description ?? '';
+    expect(settings.filter((name) => !/\w.*[.)]$/s.test(descriptionOf(name)))).toEqual([]);
+  }
+});
+
 test('every route with a limit of its own documents it, and only once', () => {
   const described = new Map(
     [...operationsOf(document)].map(({ path, method, operation }) => [

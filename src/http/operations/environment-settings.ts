@@ -8,7 +8,8 @@ import { Email, Id, LogoUrl, Name, Nullable, OneOf, Resource, single, Timestamp 
 import { worded } from '../surfaces/validation-words.js';
 import { conflictAs } from '../surfaces/version-conflict.js';
 
-const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum, description: 'Seconds.' });
+const Seconds = (minimum: number, maximum: number, description: string) =>
+  Type.Integer({ minimum, maximum, description });
 const day = 86_400;
 const FactorKind = OneOf(factorKinds, { title: 'SecondFactorKind' });
 
@@ -28,14 +29,34 @@ const Fields = {
       'Which nodes may be below the root: none (`flat`), organizations, or all types of the node-type schema ' +
       '(`hierarchy`). A model that lacks the type of an existing node is refused, and the error names the nodes.',
   }),
-  password_login_enabled: Type.Boolean(),
-  password_min_length: Type.Integer({ minimum: 8, maximum: 64 }),
+  password_login_enabled: Type.Boolean({
+    description: 'Sign-in with a password, and with it sign-up and reset of forgotten passwords.',
+  }),
+  password_min_length: Type.Integer({
+    minimum: 8,
+    maximum: 64,
+    description: 'Characters. Existing passwords are not checked again.',
+  }),
   email_otp_login_enabled: Type.Boolean({ description: 'Sign-in with a code sent by email.' }),
   passkey_login_enabled: Type.Boolean({ description: 'Passkeys as the first factor.' }),
-  login_require_captcha: Type.Boolean(),
-  allow_self_signup: Type.Boolean(),
-  self_signup_require_captcha: Type.Boolean(),
-  daily_self_signup_cap: Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Sign-ups per day (UTC).' }),
+  login_require_captcha: Type.Boolean({
+    description:
+      'Whether signing in with a password, or requesting a sign-in code, requires a solved captcha. Refused if the ' +
+      'installation has no captcha service.',
+  }),
+  allow_self_signup: Type.Boolean({
+    description:
+      'Whether people can create an identity themselves: on the sign-up page, or, where `password_login_enabled` is false, ' +
+      'with the first code that is sent to them.',
+  }),
+  self_signup_require_captcha: Type.Boolean({
+    description: 'Whether sign-ups require a solved captcha. Refused if the installation has no captcha service.',
+  }),
+  daily_self_signup_cap: Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000,
+    description: 'Sign-ups per day (UTC); 0: none.',
+  }),
   allow_email_change: Type.Boolean({
     description:
       'Whether people can change the email address that they sign in with, on the page of their own account and through ' +
@@ -43,14 +64,24 @@ const Fields = {
       'environment that a person is in must allow it, too; people of a directory or an identity provider, and addresses of ' +
       'verified domains, are excluded.',
   }),
-  mfa_policy: OneOf(['off', 'optional', 'required']),
+  mfa_policy: OneOf(['off', 'optional', 'required'], {
+    description:
+      '`off`: nobody is asked for a second factor, unless an organization of theirs or `acr_values` requires one. ' +
+      '`optional`: whoever has enrolled one is asked for it. `required`: also, everybody must enroll one, within ' +
+      '`mfa_grace_period_days`.',
+  }),
   mfa_grace_period_days: Type.Integer({
     minimum: 0,
     maximum: 365,
     description:
       'Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue.',
   }),
-  mfa_allowed_factors: Type.Array(FactorKind, { uniqueItems: true }),
+  mfa_allowed_factors: Type.Array(FactorKind, {
+    uniqueItems: true,
+    description:
+      'Factors that people can enroll and use here. `totp` or `webauthn` must be among them if `mfa_policy` is `required` ' +
+      'or an organization requires a second factor.',
+  }),
   mfa_trusted_device_days: Type.Integer({
     minimum: 0,
     maximum: 365,
@@ -63,11 +94,34 @@ const Fields = {
       'By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. ' +
       'With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails.',
   }),
-  default_locale: OneOf(['en', 'de']),
-  access_token_ttl_seconds: Seconds(60, day),
-  refresh_token_ttl_seconds: Seconds(300, 365 * day),
-  refresh_token_max_ttl_seconds: Seconds(300, 365 * day),
-  session_ttl_seconds: Seconds(300, 90 * day),
+  default_locale: OneOf(['en', 'de'], {
+    description:
+      'Language of pages and emails for people whose request and browser ask for no language that is offered, and of ' +
+      'notifications by email.',
+  }),
+  access_token_ttl_seconds: Seconds(
+    60,
+    day,
+    'Seconds for which access and ID tokens are valid. Once its session has ended, an access token is refused by this ' +
+      'service and inactive at introspection; whoever only verifies its signature accepts it until it expires.',
+  ),
+  refresh_token_ttl_seconds: Seconds(
+    300,
+    365 * day,
+    'Seconds after which a refresh token that is not used expires. Each use prolongs this, up to ' +
+      '`refresh_token_max_ttl_seconds`.',
+  ),
+  refresh_token_max_ttl_seconds: Seconds(
+    300,
+    365 * day,
+    'Seconds from the sign-in to the end of its refresh tokens, however often they are used.',
+  ),
+  session_ttl_seconds: Seconds(
+    300,
+    90 * day,
+    'Seconds for which a sign-in on the hosted pages signs the browser in to all clients of the environment. What clients ' +
+      'were granted meanwhile goes on, as `refresh_token_max_ttl_seconds` says.',
+  ),
   session_idle_ttl_seconds: Nullable(
     Type.Integer({
       minimum: 300,

@@ -184,6 +184,7 @@ export const endIdentitySession = operation({
   method: 'DELETE',
   path: '/identities/:id/sessions/:session_id',
   summary: 'End a session of an identity',
+  description: 'Ends what clients were granted in it, too: access tokens are refused from the next request on.',
   params: Type.Object({ id: Id, session_id: Id }),
   events: ['identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'session.not_found') },

@@ -34,13 +34,24 @@ const Jwks = Type.Object(
   },
 );
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 100, uniqueItems: true });
+const ClientType = OneOf(['public', 'confidential'], {
+  description: '`confidential` if the application runs on a server that can keep a secret. Cannot be changed.',
+});
 
 /** The settings of a client, at creation and later; the fields have their names from RFC 7591 §2. */
 const Settings = {
-  redirect_uris: RedirectUris,
-  post_logout_redirect_uris: RedirectUris,
+  redirect_uris: {
+    ...RedirectUris,
+    description:
+      'Compared exactly, without wildcards; only the port of a loopback IP address may differ. Each uses `https`, `http` ' +
+      'for a loopback address, or a private-use scheme with a dot, such as `com.example.app:/callback`.',
+  },
+  post_logout_redirect_uris: { ...RedirectUris, description: 'Compared as `redirect_uris` are.' },
   token_endpoint_auth_method: OneOf(methods, {
-    description: 'A client secret is accepted both in the header and in the body, whichever of the two is registered.',
+    description:
+      '`none` for public clients, and only for them; by default `client_secret_basic` for confidential ones. A client secret ' +
+      'is accepted both in the header and in the body, whichever of the two is registered. `private_key_jwt` needs `jwks` or ' +
+      '`jwks_uri`.',
   }),
   require_pkce: Type.Boolean({
     description:
@@ -89,7 +100,7 @@ const ClientFields = {
   id: Id,
   client_id: Type.String(),
   name: Type.String(),
-  client_type: OneOf(['public', 'confidential']),
+  client_type: ClientType,
   ...Settings,
   has_client_secret: Type.Boolean(),
   created_at: Timestamp,
@@ -146,13 +157,15 @@ export const createOAuthClient = operation({
   method: 'POST',
   path: '/oauth-clients',
   summary: 'Create an OAuth client',
+  description:
+    'The `client_secret` is returned only in this response; public clients and those with `private_key_jwt` have none.',
   capability: 'oauth_clients.manage',
   body: Type.Object(
     {
       ...Type.Partial(Type.Object(Settings)).properties,
       name: Name,
-      client_type: OneOf(['public', 'confidential']),
-      redirect_uris: RedirectUris,
+      client_type: ClientType,
+      redirect_uris: Settings.redirect_uris,
     },
     { additionalProperties: false },
   ),
@@ -201,6 +214,9 @@ export const updateOAuthClient = operation({
   method: 'PATCH',
   path: '/oauth-clients/:id',
   summary: 'Update an OAuth client',
+  description:
+    'Takes effect within a second. A client that changes from `private_key_jwt` to a secret has none until one is made with ' +
+    '`rotate-secret`; one that changes to `private_key_jwt` loses its secret.',
   capability: 'oauth_clients.manage',
   params: ById,
   body: Type.Partial(Type.Object({ ...Settings, name: Name }), { additionalProperties: false }),

@@ -135,6 +135,7 @@ export const unassignRole = operation({
   method: 'DELETE',
   path: '/identities/:id/role-assignments/:assignment_id',
   summary: 'Delete a role assignment',
+  description: 'The role stops counting at the next decision.',
   permission: mayAssign,
   retriedWithoutAccess: true,
   params: Type.Object({ id: Id, assignment_id: Id }),
@@ -208,6 +209,9 @@ export const unassignRoles = operation({
   method: 'DELETE',
   path: '/role-assignments',
   summary: 'Delete role assignments in bulk',
+  description:
+    'Each assignment is processed independently, up to 1000 of them: one that does not exist, or that the caller may not ' +
+    'delete, has an `error` and does not prevent the others from being deleted.',
   permission: mayAssign,
   retriedWithoutAccess: true,
   body: Body({ assignment_ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
