@@ -8,6 +8,7 @@ import { readPeerFigures } from '../../bench/report/peer-figures.js';
 import { keepResults } from '../../bench/report/results.js';
 import type { Results } from '../../bench/report/text.js';
 import { workloadNames } from '../../bench/workloads/index.js';
+import { projectRoot } from '../../src/platform/root.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -51,6 +52,18 @@ const resultsOf = (cells: Cell[]): Results => ({
   cells,
 });
 const report = () => readFile(join(folder, 'README.md'), 'utf8');
+
+test('the summary of docs/performance.md has the figures of the report', async () => {
+  const summary = await readFile(join(projectRoot, 'docs/performance.md'), 'utf8');
+  const latest = await readFile(join(projectRoot, 'bench/results/README.md'), 'utf8');
+  const rows = [...summary.matchAll(/^\| [^|]+ \| `([\w@-]+)` \| ([\d.]+ \| [\d.]+ \| [\d.]+) \|/gm)];
+  expect(rows.length).toBeGreaterThan(3);
+  const figures = rows.map(([, workload, text]) => `| ${workload} | 1, 16 | ${text} |`);
+  expect(figures.filter((line) => !latest.includes(line))).toEqual([]);
+  const [, day = ''] = /^Measured (\S+)\.$/m.exec(latest) ?? [];
+  const [, told = ''] = /connections \((\d+ \w+ \d+), \[the report\]/.exec(summary) ?? [];
+  expect(new Date(`${told} UTC`).toISOString().slice(0, 10)).toBe(day);
+});
 
 test('every aim belongs to an existing workload', () => {
   for (const { workload } of aims) expect(workloadNames).toContain(workload);

@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ConfigError, loadConfig, type ProcessName, Settings } from '../../src/config.js';
 import { permissions } from '../../src/domain/access/roles/permissions.js';
+import { environmentDefaults } from '../../src/domain/environments/defaults.js';
+import { snakeCased } from '../../src/platform/database/naming.js';
 import { projectRoot } from '../../src/platform/root.js';
 import * as ids from '../../workflows/ids.js';
 
@@ -135,6 +137,18 @@ test('every section that a file outside the documents names exists', async () =>
   const headings = (document: string) =>
     [...(texts.get(document) ?? '').matchAll(/^#+ (.*)$/gm)].map(([, text]) => text);
   expect(named.filter(({ document, section }) => !headings(document).includes(section))).toEqual([]);
+});
+
+test('every setting of an Environment is listed, with the value that a new one has', () => {
+  const page = texts.get('docs/environments.md') as string;
+  const { version: _, ...defaults } = environmentDefaults();
+  const listed = Object.entries(snakeCased(defaults)).map(([name, value]) => {
+    const [, told] = new RegExp(`\`${name}\`(?: \\([^)]*\\))? ([\\w]+)`).exec(page.split('## Settings')[1] ?? '') ?? [];
+    const isPlain = typeof value !== 'object' || value === null;
+    return [name, told, isPlain ? String(value) : (told ?? 'some word')];
+  });
+  expect(listed.filter(([, told, value]) => told !== value)).toEqual([]);
+  expect(listed.length).toBeGreaterThan(20);
 });
 
 test('every scope of an API key is explained, and no other', () => {
