@@ -116,9 +116,9 @@ export function createProcesses(
     cancel: (workflowId: string): Promise<boolean> =>
       atMost(lookWithinMs, () => within(lookWithinMs, () => cancelRunning(client, workflowId))),
 
-    /** @throws if Temporal does not answer, or does not know our namespace */
-    async ping(): Promise<void> {
-      await connection.withDeadline(Date.now() + 2_000, () =>
+    /** @throws if Temporal does not answer in time, or does not know our namespace */
+    async ping(withinMs = 2_000): Promise<void> {
+      await connection.withDeadline(Date.now() + withinMs, () =>
         connection.workflowService.describeNamespace({ namespace: server.namespace }),
       );
     },

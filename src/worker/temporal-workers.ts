@@ -56,6 +56,8 @@ const inMemory: Record<TaskQueue, number> = {
   dns: 60,
 };
 const reconnectMs = 2_000;
+/** As long as the SDK itself waits: a busy server may take seconds. */
+const pingWithinMs = 10_000;
 
 /**
  * Runs a worker for each task queue until it is stopped. While Temporal is unavailable, at the start or later and for
@@ -73,6 +75,8 @@ export function startTemporalWorkers(options: TemporalWorkers) {
       try {
         connection = await connect(options.server);
         await schedules.prepare();
+        // The SDK asks for the namespace, too, but by then it has begun threads, which a failure leaves behind.
+        await options.processes.ping(pingWithinMs);
         workers = await createWorkers(options, connection);
         failures = 0;
         schedules.renew();

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { createActivities } from '../../activities/index.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { createServerPreparation } from '../../src/worker/kept-schedules.js';
+import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
+import { withoutOperatorApi } from '../support/without-operator-api.js';
 
 const namespace = 'anew';
 const log = { warn() {}, info() {} };
@@ -57,4 +62,33 @@ test('a namespace that is missing, recreated without its search attributes or de
   await Promise.all([operatorService.deleteNamespace({ namespace }), ...links]);
   expect(seen).toEqual(Array(96).fill('service.unavailable'));
   await refuseAsOutage();
+});
+
+test('a worker whose namespace is missing takes no memory while it waits for it', async () => {
+  const proxy = await withoutOperatorApi(temporal.address); // otherwise it would not come as far as its queues
+  const server = { address: proxy.address, namespace: 'missing', apiKey: null };
+  const waiting = createProcesses(server, { answerWithinMs: 700 });
+  const tries: object[] = [];
+  const threads = () => readdirSync('/proc/self/task').length;
+  const before = threads();
+  const workers = startTemporalWorkers({
+    issuer: 'http://localhost',
+    server,
+    processes: waiting,
+    activities: createActivities({} as never), // none of them runs
+    codePath: temporal.codePath,
+    log: pino({ level: 'info' }, { write: (line: string) => void tries.push(JSON.parse(line)) }),
+    giveUp: () => undefined,
+  });
+  await until('it has tried', () => tries.length > 1);
+  expect(tries).toMatchObject([
+    { missing: expect.any(Array) },
+    { reason: expect.stringContaining('missing is not found') },
+  ]);
+  await sleep(3_000);
+  expect(threads() - before).toBeLessThan(7); // a queue's worker has two
+  expect(workers.isWorking()).toBe(false);
+  await workers.stop();
+  await waiting.close();
+  await proxy.close();
 });
