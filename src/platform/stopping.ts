@@ -40,3 +40,14 @@ export function stopAtSignals(
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) on.on(signal, () => void end(signal));
 }
+
+/**
+ * Ends the process with code 1 at an error that nothing has caught, also in a promise, after a line in the log. Node itself
+ * would print the error with all its properties, and those of PostgreSQL's errors hold the statement's values.
+ */
+export function endAtUncaughtErrors(log: Pick<Logger, 'fatal'>): void {
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'an error that nothing has caught; ending the process');
+    process.exit(1);
+  });
+}

@@ -97,3 +97,21 @@ process.once('message', () => { log.info('again'); process.disconnect(); });
   expect(said.filter(({ i }) => i !== undefined).length + lost.lost).toBe(3000);
   expect(said.at(-1)).toMatchObject({ msg: 'again' });
 });
+
+test('an error that nothing has caught ends an api or worker with a line of its kind, and prints nothing of what it holds', async () => {
+  const lines = `
+import { startLog } from '${projectRoot}/dist/src/start-log.js';
+await startLog('api', { logLevel: 'info', traces: null });
+const held = { code: '23505', detail: 'Key (email)=(ana@example.com) already exists.', parameters: ['ana@example.com'] };
+Promise.reject(Object.assign(new Error('ana@example.com'), held));
+setInterval(() => {}, 1000);
+`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', lines], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'exit');
+  const [said, printed] = await Promise.all([child.stdout.toArray(), child.stderr.toArray()]);
+  expect(await ended).toEqual([1, null]);
+  expect(Buffer.concat(printed).toString()).toBe('');
+  const text = Buffer.concat(said).toString();
+  expect(text).not.toContain('ana@');
+  expect(JSON.parse(text)).toMatchObject({ level: 60, process: 'api', err: { fault: 'Error 23505' } });
+});
