@@ -91,6 +91,26 @@ test('a reader who begins with the latest gets nothing from before, and misses n
   expect((await waiting).items.map(({ type }) => type)).toEqual(['role.created']);
 });
 
+test('after a wait that failed before anything was announced, the next one has changes announced', async () => {
+  const other = await newAccount(api);
+  const headers = await other.apiKey();
+  const cursor = await latest(headers);
+  const { ownerUrl } = api.database;
+  const readers = () => rowsOf(api, 'select from feed_readers where environment_id = $1', [other.scope.environmentId]);
+  await asOwner(async (client) => {
+    await client.query('begin; lock table feed_readers in exclusive mode');
+    const failing = read({ cursor, wait: 1 }, headers, 503);
+    await untilWaiting(ownerUrl, 1, '%feed_readers%');
+    const waiting = `wait_event_type = 'Lock' and datname = current_database() and query ilike '%feed_readers%'`;
+    await client.query(`select pg_cancel_backend(pid) from pg_stat_activity where ${waiting}`);
+    await failing;
+    await client.query('rollback');
+  }, ownerUrl);
+  expect(await readers()).toHaveLength(0);
+  expect((await read({ cursor, wait: 1 }, headers)).items).toEqual([]);
+  expect(await readers()).toHaveLength(1);
+});
+
 test('the feed has nothing that is for the audit log alone, or from elsewhere', async () => {
   const from = await latest();
   const stranger = await newAccount(api);

@@ -128,8 +128,11 @@ export function createChangeFeed({
     const now = performance.now();
     if ((announcedUntil.get(environmentId) ?? 0) > now + announcedMs / 2) return;
     if (announcedUntil.size > 10_000) announcedUntil.clear();
-    announcedUntil.set(environmentId, now + announcedMs);
-    await db.statement(readerStatement, [environmentId, announcedMs]);
+    announcedUntil.set(environmentId, now + announcedMs); // at once, so that of many readers one does it
+    await db.statement(readerStatement, [environmentId, announcedMs]).catch((error) => {
+      announcedUntil.delete(environmentId);
+      throw error;
+    });
   }
 
   /** @param from null: from the oldest event that is kept */
