@@ -4,7 +4,7 @@
 export const rowDecides = 'row-decides';
 /** A registration can be found by the Account that it created. */
 export const foundByAccount = 'found-by-account';
-/** A grace that was told of many changes continues with a fresh history. */
+/** A grace that was told of many changes, and a removal of many steps, continue with a fresh history. */
 export const freshHistory = 'fresh-history';
 /** After another link was sent, an invite's row says when to remind: a signal sent by hand cannot hasten a reminder. */
 export const rowReminds = 'row-reminds';

@@ -1,6 +1,7 @@
-import { defineQuery, proxyActivities, setHandler } from '@temporalio/workflow';
+import { continueAsNew, defineQuery, patched, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { RemovalActivities } from '../activities/removals.js';
 import { wholeStep } from './between-steps.js';
+import { freshHistory } from './changes.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import type { EnvironmentRemovalInput } from './inputs.js';
 import { removeUntilEnded } from './removal-rounds.js';
@@ -28,6 +29,9 @@ export async function environmentRemoval(input: EnvironmentRemovalInput): Promis
   await removeUntilEnded(shown, {
     async round() {
       shown.set('deleting_contents');
+      // A step lasts seconds, and of a large Environment there are thousands.
+      if (workflowInfo().continueAsNewSuggested && patched(freshHistory))
+        await wholeStep(() => continueAsNew<typeof environmentRemoval>(input));
       const outcome = await wholeStep(() => removeEnvironmentContents(removalId));
       if (outcome !== 'done') return outcome;
       shown.set('deleting_environment');

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hours } from '../../src/platform/clock.js';
+import type { environmentRemoval } from '../../workflows/environment-removal.js';
+import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, statusOf, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -76,3 +78,21 @@ test.each(Object.entries(kinds))(
     expect(await handle.result()).toBe(look(row).status);
   },
 );
+
+test('a removal of many steps continues with a fresh history, and skips none of them', async () => {
+  let left = 60;
+  const removeEnvironmentContents = async () => (--left > 0 ? 'more' : 'done');
+  const completeEnvironmentRemoval = async () => 'done';
+  const { taskQueue } = await temporal.runWorker({ removeEnvironmentContents, completeEnvironmentRemoval });
+  const { workflow } = temporal.client;
+  const handle = await workflow.start<typeof environmentRemoval>('environmentRemoval', {
+    workflowId: randomUUID(),
+    taskQueue,
+    args: [{ removalId: randomUUID(), ...ids() }],
+  });
+  expect(await handle.result()).toBe('completed');
+  expect(left).toBe(0);
+  const first = workflow.getHandle(handle.workflowId, handle.firstExecutionRunId);
+  expect(await statusOf(first)).toBe('CONTINUED_AS_NEW');
+  await recordHistory('environment-removal-continued', first);
+});
