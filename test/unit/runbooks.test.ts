@@ -68,6 +68,20 @@ test('a histogram is read by its buckets or its count, a counter by its growth',
   expect(wrong).toEqual([]);
 });
 
+test('the alert about guessing watches every limit on guesses at a person', async () => {
+  const { expr } = rules.find(({ alert }) => alert === 'GatehouseGuessing')!;
+  const watched = new RegExp(`^(?:${/limit=~"([^"]+)"/.exec(expr)?.[1]})$`);
+  const names = await readdir(join(projectRoot, 'src/domain'), { recursive: true });
+  const sources = await Promise.all(
+    names.filter((name) => name.endsWith('.ts')).map((name) => read(`src/domain/${name}`)),
+  );
+  const limits = sources
+    .flatMap((text) => [...text.matchAll(/\b(?:burst|day): [`']([^`']+)[`']/g)].map(([, limit]) => limit as string))
+    .flatMap((limit) => ['identity', 'user'].map((whose) => limit.replace(/\$\{\w+\}/, whose)));
+  expect(limits.length).toBeGreaterThan(10);
+  expect(limits.filter((limit) => !watched.test(limit))).toEqual([]);
+});
+
 test('the dashboard has its rows, and panels that do not overlap', async () => {
   const panels = await dashboardPanels();
   expect(panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
