@@ -105,20 +105,20 @@ export function problemOfRedirectUri(uri: string): string | null {
   if (!URL.canParse(uri)) return 'must be an absolute URI';
   const { protocol, hostname, hash, username, password } = new URL(uri);
   // `URL` ignores all of these characters, and a browser may take the text for another address (RFC 3986 §3).
-  if (/[\s\\\p{Cc}]/u.test(uri)) return 'must not hold blanks, backslashes or control characters';
+  if (/[\s\\\p{Cc}]/u.test(uri)) return 'must not contain blanks, backslashes or control characters';
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/]/i.test(uri))
-    return 'must have two slashes and a host behind its scheme';
+    return 'must have two slashes and a host after its scheme';
   if (hash || uri.includes('#')) return 'must not have a fragment (RFC 6749 §3.1.2)';
   if (username || password) return 'must not contain credentials';
-  if (uri.includes('*')) return 'must not hold a wildcard';
+  if (uri.includes('*')) return 'must not contain a wildcard';
   if (/^https?:$/.test(protocol) && !/^(?:[a-z0-9._-]+|\[[\da-f:.]+\])$/.test(hostname))
-    return 'must name a host as DNS has them';
+    return 'must name a host as DNS allows it';
   if (protocol === 'https:') return null;
   if (protocol === 'http:') return isLoopback(hostname) ? null : 'must use https, unless it is a loopback address';
   // RFC 8252 §7.1: a private-use scheme is a reversed domain name, so that its owner can be told.
   return protocol.includes('.')
     ? null
-    : 'must use https, or a private-use scheme that holds a dot, as com.example.app:/callback';
+    : 'must use https, or a private-use scheme with a dot, such as com.example.app:/callback';
 }
 
 const isSecure = (uri: string) => /^https?:/.test(uri) && problemOfRedirectUri(uri) === null;
