@@ -345,6 +345,25 @@ describe('an answer', () => {
     expect(await refusalOf(answered({ email: undefined }))).not.toBe('taken');
   });
 
+  test('is refused with a signed UserInfo response whose key cannot be used', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('RS256');
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'other' };
+    const own = (await provider.routes.get('/jwks')?.(null))?.body as { keys: object[] };
+    provider.discovery.userinfo_endpoint = `${provider.issuer}/userinfo`;
+    provider.discovery.userinfo_signing_alg_values_supported = ['RS256'];
+    provider.routes.set('/userinfo', async () => ({
+      body: await provider.idToken({ email: 'ana@acme.example' }, { kid: 'other' }, privateKey),
+      headers: { 'content-type': 'application/jwt' },
+    }));
+    const withKey = (another: object) =>
+      provider.routes.set('/jwks', () => ({ body: { keys: [...own.keys, another] } }));
+    withKey(jwk);
+    expect(await answered({ email: undefined })).toMatchObject({ email: 'ana@acme.example' });
+    withKey({ ...jwk, key_ops: 5 }); // the library expects a list
+    protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => 'a secret', outbound, now: () => new Date() });
+    expect(await refusalOf(answered({ email: undefined }))).toBe('malformed');
+  });
+
   test('is completed if it lacks any of the mapped claims, and only then', async () => {
     provider.discovery.userinfo_endpoint = `${provider.issuer}/userinfo`;
     provider.routes.set('/userinfo', () => ({ body: { sub: 'ana', given_name: 'Ana' } }));

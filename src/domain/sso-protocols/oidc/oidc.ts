@@ -25,7 +25,7 @@ import { assertSignedBy } from './id-token.js';
 import { type LogoutToken, verifyLogoutToken } from './logout-token.js';
 import { algorithmsOf, createMetadata } from './metadata.js';
 import { promptOf } from './prompt.js';
-import { asRefusal } from './refusals.js';
+import { asRefusal, refused } from './refusals.js';
 
 /** What is kept of a request until its response arrives. */
 export interface OidcSecrets extends Record<string, string> {
@@ -69,6 +69,11 @@ export const backchannelLogoutUrlOf = (baseUrl: string, connectionId: string): s
  * all have to then (OpenID Connect Core §3.1.2.1).
  */
 const anyAge = 31_536_000;
+
+/** The library trips over a key of the provider that is no JWK, which is the provider's fault. @throws SsoRefused */
+const refuseUnusableKey = (error: unknown): never => {
+  throw error instanceof TypeError ? refused('malformed', error) : error;
+};
 
 /** In characters: longer URLs fail on their way. Without the hint, the client's id tells the provider who asks. */
 const maxHintLength = 4096;
@@ -150,7 +155,9 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
         const lacks = mappedClaims(connection).some((name) => claims[name] === undefined);
         enableNonRepudiationChecks(config); // for a signed response
         const more =
-          lacks && server.userinfo_endpoint ? await fetchUserInfo(config, tokens.access_token, claims.sub) : {};
+          lacks && server.userinfo_endpoint
+            ? await fetchUserInfo(config, tokens.access_token, claims.sub).catch(refuseUnusableKey)
+            : {};
         const assertion = assertionOf({ ...more, ...claims }, connection, idToken);
         // OpenID Connect Core §3.1.2.1 requires it; the person could have removed `max_age` from the request.
         if (expects.authTime === 'required' && assertion.authenticatedAt === null)
