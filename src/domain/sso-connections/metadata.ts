@@ -23,7 +23,8 @@ export interface MetadataDeps {
 
 /**
  * Returns the settings of a connection from its provider's metadata (SAML 2.0 Metadata §2). Expired certificates that
- * are not in use are left out if there are others. Settings that the metadata lacks stay as they are.
+ * are not in use are left out if there are others. Without a usable NameID format in it, that of the connection stays;
+ * without a logout URL the connection has none, since the previous one may be another provider's.
  * @param inUse the certificates of the connection
  * @throws DomainError validation.failed, sso_connection.metadata_unreadable with the reason
  */
