@@ -136,7 +136,8 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
     /**
      * Starts or renews the session of a person who has just proved who they are.
      * @throws DomainError auth.invalid_credentials if meanwhile the password or the address was changed, the person
-     *   deleted, or their session at the provider, or the one to be continued, ended
+     *   deleted, or their session at the provider, or the one to be continued, ended; or if the time is over that their
+     *   provider or an organization allows
      */
     async signIn({
       scope,

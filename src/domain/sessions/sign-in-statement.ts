@@ -43,6 +43,12 @@ trusted as materialized (
 /** When it ends at the provider, if it says so. */
 const endOfProvider = '(select not_on_or_after from provider)';
 
+/**
+ * Whether what begins now would not be over already: the provider, or an organization of the person, may allow less time
+ * than the person has taken for the second factor. Applications would get tokens that never work.
+ */
+const hasTimeLeft = '(select expires_at from life) > $2::timestamptz';
+
 const ifOwn = (column: string, value: string) =>
   `${column} = case when environment_id = $4 and identity_id = $5 then ${value} else ${column} end`;
 
@@ -72,6 +78,7 @@ const move = ({ provider }: ComesWith) => `moved as (
   where browser_hash = $24 and expires_at > $2::timestamptz and revoked_at is null
     and (not $20::boolean and (select unchanged from person) or ${ownSession('own.expires_at > $2::timestamptz')})
     and exists (select from ${provider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
+    and ${hasTimeLeft}
   returning id, environment_id, identity_id, expires_at, revoked_at
 ),
 kept as (
@@ -123,7 +130,7 @@ ${ifCookie(move(comesWith))}created as (
   select $11::uuid, $3::uuid, $4::uuid, $5::uuid, $1::bytea, $13::timestamptz, $14::timestamptz, $6::text[], $7::text,
     $9::text, $10::text, $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz, $22::timestamptz,
     ${comesWith.provider ? endOfProvider : 'null'}
-  where not $20::boolean and (select unchanged from person)
+  where not $20::boolean and (select unchanged from person) and ${hasTimeLeft}
     ${ifCookie('and not exists (select from kept)')}
     ${ifProvider('and exists (select from trusted)')}
   returning id

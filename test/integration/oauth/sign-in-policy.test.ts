@@ -236,6 +236,24 @@ describe('session lifetime', () => {
     expect((await refresh(world.app, client, token)).json().error).toBe('invalid_grant');
   });
 
+  test('is over if the second factor took longer: nobody is signed in, on the pages or by the API', async () => {
+    const { person } = await member({ session_ttl_seconds: 300, require_mfa: true });
+    const totp = await enrollTotp(world, environment, person);
+    const browser = world.browser();
+    const { page } = await passwordStep(browser, client, person);
+    const { challenge_token: token } = (await apiOf(world).login(client, person)).json().data.mfa_challenge;
+    world.wait(minutes(6));
+    const answered = await browser.submit(page, { code: totp.code() });
+    expect([answered.statusCode, answered.headers.location]).toEqual([400, undefined]);
+    world.wait(seconds(30)); // for a code that was not used
+    const fields = { challenge_token: token, code: totp.code() };
+    expect((await apiOf(world).post('/mfa/challenge/totp', fields)).statusCode).toBe(401);
+    const begun = await world.query(`select from events where action = 'identity.signed_in' and resource_id = $1`, [
+      person.id,
+    ]);
+    expect(begun).toHaveLength(0);
+  });
+
   test('a longer one than the Environment’s prolongs nothing', async () => {
     const { person } = await member({ session_ttl_seconds: 90 * 86_400 });
     const browser = world.browser();

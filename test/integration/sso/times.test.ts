@@ -29,8 +29,8 @@ afterAll(async () => {
 /** Creates an Environment with an organization whose OpenID provider says what a test wants. */
 const place = (overrides: Partial<SsoConnection> = {}, settings: Partial<EnvironmentSettings> = {}) =>
   newSsoPlace(world, { issuer: idp.issuer, clientId: 'client', clientSecret: 'a secret' }, overrides, settings);
-const samlPlace = async (overrides: Partial<SsoConnection> = {}) => {
-  const made = await newSsoPlace(world, null, { ...saml.fields, ...overrides });
+const samlPlace = async (overrides: Partial<SsoConnection> = {}, settings: Partial<EnvironmentSettings> = {}) => {
+  const made = await newSsoPlace(world, null, { ...saml.fields, ...overrides }, settings);
   await giveSigningKey(world, made.connection);
   return made;
 };
@@ -380,5 +380,26 @@ describe('a provider’s end of the session (SAML 2.0 Core §2.7.2, SessionNotOn
     await walkSaml(browser, there, { nameId }, { prompt: 'login' });
     world.wait(minutes(90));
     expect(await isSignedIn(browser, there)).toBe(true);
+  });
+
+  test('may pass before the second factor is shown: no session begins, and no code is issued', async () => {
+    const there = await samlPlace({}, { mfaPolicy: 'optional' });
+    const nameId = acmeAddress();
+    const ana = await there.environment.newIdentity({ email: nameId });
+    const totp = await enrollTotp(world, there.environment, ana);
+    const browser = world.browser();
+    const challenge = await walkSaml(browser, there, { nameId, sessionNotOnOrAfter: ago(-minutes(2)) });
+    world.wait(minutes(4));
+    const answered = await browser.submit(challenge, { code: totp.code() });
+    expect([answered.statusCode, answered.headers.location]).toEqual([400, undefined]);
+    expect(answered.body).toContain('href="/oauth/authorize?');
+  });
+
+  test('may pass before the code is redeemed, which is then refused', async () => {
+    const there = await samlPlace();
+    const page = await walkSaml(world.browser(), there, { sessionNotOnOrAfter: ago(seconds(30)) }); // and a minute for clocks
+    world.wait(seconds(40));
+    const shown = { code: codeIn(page), verifier: pkce.verifier, redirect: redirectUri };
+    expect((await redeem(world.app, there.client, shown)).json()).toMatchObject({ error: 'invalid_grant' });
   });
 });

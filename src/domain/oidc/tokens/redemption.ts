@@ -82,6 +82,7 @@ live as (
     cross join ${belongingOfSignIn(ofCode)} belonging
   where grant_id is null and presented.expires_at > $3 and redirect_uri = shown_uri
     and code_challenge is not distinct from shown_challenge and s.revoked_at is null and m.is_active and belonging.belongs
+    and least(belonging.ends_at, s.not_on_or_after) > $3
 ),
 granted as (
   insert into grants (id, account_id, environment_id, oauth_client_id, identity_id, session_id, scope, authenticated_at, auth_time, amr, acr,
