@@ -43,6 +43,15 @@ export interface Resend {
   withLink(token: string): Promise<boolean>;
 }
 
+/** The person of a ticket may have been removed since, or have confirmed the address in another way. */
+const unconfirmedStatement = {
+  name: 'member_with_unconfirmed_address',
+  text: `
+select from environment_memberships m
+  cross join lateral (select email_verified_at from identities where id = m.identity_id offset 0) i
+where m.environment_id = $1 and m.identity_id = $2 and i.email_verified_at is null`,
+};
+
 const ticketLife = minutes(15);
 /** The limit of mails to one person, whoever requests them. */
 const perIdentity = { name: 'verification-mail', points: 3, windowSeconds: minutes(15) / 1000 };
@@ -87,6 +96,9 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
   const read = ({ accountId, environmentId }: LinkClient, id: string) =>
     db.transaction({ accountId, environmentId }, (tx) => readIdentityLink(tx, id, now()));
 
+  const isUnconfirmed = async ({ environmentId }: LinkClient, identityId: string): Promise<boolean> =>
+    (await db.statement(unconfirmedStatement, [environmentId, identityId])).length > 0;
+
   return {
     ticket: (client, { identityId, linkId }) =>
       sealing.seal(
@@ -103,8 +115,9 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
       const sealed = open(ticket, client);
       if (!sealed) return false;
       const { identityId, linkId } = sealed;
+      if (!(await isUnconfirmed(client, identityId))) return false;
       const parked = linkId === null ? null : await read(client, linkId);
-      if (linkId !== null && (!parked || parked.isVerified)) return false;
+      if (linkId !== null && !parked) return false;
       return send(client, { identityId, locale, parameters, ...(parked ? keptOf(parked) : {}) });
     },
 

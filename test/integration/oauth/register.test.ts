@@ -817,6 +817,20 @@ describe('the mail can be sent again', () => {
     expect(locationOf(await unverified(browser, client, made.email, password)).searchParams.has('code')).toBe(true);
   });
 
+  test('but not to a person who was removed meanwhile, which the page does not tell', async () => {
+    const { environment, client } = await newShop();
+    for (const table of ['environment_memberships where identity_id', 'identities where id']) {
+      const browser = provider.browser();
+      const made = await environment.newIdentity({ email: newAddress(), emailVerifiedAt: null });
+      const page = await unverified(browser, client, made.email, password);
+      await provider.query(`delete from ${table} = $1`, [made.id]);
+      const answered = await browser.submit(page, {});
+      expect(answered.statusCode).toBe(200);
+      expect(messageOf(answered.body)).toMatch(/^Check your email/);
+    }
+    expect(await waitingMails(provider, environment.environmentId)).toHaveLength(0);
+  });
+
   test("but not by a ticket that is too old, changed, made up or another client's", async () => {
     const { environment, client, url } = await newShop();
     const other = await environment.newClient();
