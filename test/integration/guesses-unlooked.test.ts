@@ -1,20 +1,24 @@
 import { v7 as uuidv7 } from 'uuid';
 import { DomainError } from '../../src/domain/errors.js';
+import { createApiLogins } from '../../src/domain/logins/api-logins.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { createEmailOtpLogin } from '../../src/domain/logins/email-otp.js';
 import { createEmailedCodes, digitsOf, type EmailedCodes } from '../../src/domain/logins/emailed-codes.js';
 import { createOwnPassword } from '../../src/domain/logins/own-password.js';
 import { createPasswordLogin } from '../../src/domain/logins/password.js';
+import type { Client } from '../../src/domain/oidc/clients/clients.js';
 import { maxLinkTries } from '../../src/domain/one-time/link-proof.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { createConfirmSignUp } from '../../src/domain/sign-ups/confirm.js';
 import { createUserGuesses } from '../../src/domain/users/guesses.js';
 import { createPasswordChange } from '../../src/domain/users/password-change.js';
 import { createSignIn } from '../../src/domain/users/sign-in.js';
+import { apiOf } from '../support/identity-auth.js';
 import { lastLink } from '../support/identity-mails.js';
 import { password } from '../support/oauth/environment.js';
 import { newProvider } from '../support/oauth/provider.js';
 import { authorizeUrl } from '../support/oauth/sign-in.js';
+import { newOther } from '../support/other-environment.js';
 
 const world = await newProvider();
 const environment = await world.newEnvironment({ allowSelfSignup: true });
@@ -62,6 +66,29 @@ test('an emailed code that was not verified counts as no guess', async () => {
   const { token } = await login.start(environment, asked);
   const tried = { token, code: '123456', bound: '', ipAddress: '198.51.100.2', dailyCap: null };
   await burst(() => login.verify(environment, tried), outage);
+});
+
+test('the choice of an application stays valid if its sign-in failed', async () => {
+  const place = await world.newEnvironment();
+  const ana = await place.newIdentity({ isMember: false });
+  const other = await newOther(world, place);
+  await other.join(ana.id);
+  const { sessions } = world.provider;
+  const [{ passwords }, { db, now, sealing, logins }] = [crowded(), world];
+  const signInBy = (signIn: typeof sessions.signIn) => {
+    const provider = { ...world.provider, sessions: { ...sessions, signIn } };
+    return createApiLogins({ db, sealing, passwords, logins, provider, now }).signIn;
+  };
+  const client = (await world.provider.clients.find(other.client.clientId)) as Client;
+  const from = { device: null, ipAddress: '198.51.100.3', userAgent: null };
+  const visit = { client, scope: ['openid' as const], requiresAal2: false, ...from };
+  const { selection_token: token } = await apiOf(world).signedIn(await place.newClient(), ana);
+  const choice = { token: String(token), applicationId: other.applicationId };
+  const failing = signInBy(() => Promise.reject(outage));
+  await expect(failing.withSelection(visit, choice)).rejects.toBe(outage);
+  const working = signInBy(sessions.signIn);
+  expect(await working.withSelection(visit, choice)).toMatchObject({ outcome: 'signed_in' });
+  await expect(working.withSelection(visit, choice)).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
 });
 
 test('a right emailed code stays valid if the action it was for failed', async () => {

@@ -5,7 +5,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Client } from '../oidc/clients/clients.js';
-import { spend } from '../one-time/spent-tokens.js';
+import { spend, unspend } from '../one-time/spent-tokens.js';
 import { samePassword } from '../sessions/as-proved.js';
 import { entersWithPassword } from './password-entry.js';
 
@@ -96,6 +96,9 @@ export function createApiSelections({
 
     /** Uses it up; false if it was used before. */
     spend: ({ id, expiresAt }: ApiSelection): Promise<boolean> => spend(db, id, expiresAt),
+
+    /** Allows the choice once more, where nobody could be signed in by it for lack of capacity. */
+    giveBack: ({ id }: ApiSelection): Promise<void> => unspend(db, id),
 
     /** The Applications to choose from, by name. */
     reachableFrom: ({ accountId, environmentId }: EnvironmentScope, identityId: string) =>

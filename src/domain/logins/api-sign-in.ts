@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
+import { givingBack } from '../limits/rate-limits.js';
 import type { Client } from '../oidc/clients/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
 import type { TokenAnswer, Tokens } from '../oidc/tokens/tokens.js';
@@ -170,7 +171,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     },
 
     /**
-     * Continues in the chosen Application, of which `visit` is a client; works once.
+     * Continues in the chosen Application, of which `visit` is a client; works once, and again after an outage.
      * @throws DomainError auth.invalid_credentials by the token, application.not_found; and as `proved`
      */
     async withSelection(
@@ -185,7 +186,11 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
       if (!(await selections.spend(selection))) throw new DomainError('auth.invalid_credentials');
       const { identityId, amr, authenticatedAt, passwordChangedAt, email } = selection;
       const asOf = { passwordChangedAt, email };
-      return proved(visit, firstFactor(identityId, 'password', amr, { now: authenticatedAt, ...asOf }));
+      const first = firstFactor(identityId, 'password', amr, { now: authenticatedAt, ...asOf });
+      return givingBack(
+        () => proved(visit, first),
+        () => selections.giveBack(selection),
+      );
     },
   };
 }
