@@ -163,7 +163,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
 
     async refresh(presented) {
       const at = now();
-      const rotated = await refreshTokens.rotate(presented, 'user_session');
+      const rotated = await refreshTokens.rotate(presented);
       const [session] = rotated
         ? await db.statement<UserSession & { acr: Acr }>(useStatement, [rotated.familyId, at])
         : [];

@@ -314,25 +314,30 @@ describe('of platform admins', () => {
 
   test('rotate alike: repeated within ten seconds, revoked later', async () => {
     const { token, familyId } = await newFamily();
-    const parallel = await Promise.all(
-      Array.from({ length: 20 }, () => world.refreshTokens.rotate(token, 'user_session')),
-    );
+    const parallel = await Promise.all(Array.from({ length: 20 }, () => world.refreshTokens.rotate(token)));
     const [first] = parallel;
     expect(first).toMatchObject({ familyId });
     expect(new Set(parallel.map((answer) => answer?.token)).size).toBe(1);
-    expect(await world.refreshTokens.rotate(token, 'grant')).toBeNull();
     world.wait(seconds(11));
-    expect(await world.refreshTokens.rotate(token, 'user_session')).toBeNull();
-    expect(await world.refreshTokens.rotate(first?.token as string, 'user_session')).toBeNull();
+    expect(await world.refreshTokens.rotate(token)).toBeNull();
+    expect(await world.refreshTokens.rotate(first?.token as string)).toBeNull();
     const [session] = await world.query<{ revoked_at: Date }>('select revoked_at from user_sessions where id = $1', [
       familyId,
     ]);
     expect(session?.revoked_at).not.toBeNull();
   });
 
+  test('are no tokens of clients, nor the other way round', async () => {
+    const [{ token }, { refresh_token: ofClient }] = [await newFamily(), await start(spa)];
+    expect([await used(spa, token), await used(server, token)]).toEqual(['invalid_grant', 'invalid_grant']);
+    expect(await world.refreshTokens.rotate(ofClient)).toBeNull();
+    expect(await world.refreshTokens.rotate(token)).not.toBeNull();
+    expect(await used(spa, ofClient)).toHaveProperty('refresh_token');
+  });
+
   test('get the present token, until ten seconds have passed', async () => {
     const { token } = await newFamily();
-    const rotate = async (one: string) => (await world.refreshTokens.rotate(one, 'user_session'))?.token as string;
+    const rotate = async (one: string) => (await world.refreshTokens.rotate(one))?.token as string;
     const second = await rotate(token);
     world.wait(seconds(3));
     const third = await rotate(second);
@@ -344,26 +349,25 @@ describe('of platform admins', () => {
 
   test('never outlive their session', async () => {
     const [{ token }, { token: unused }] = [await newFamily(days(2)), await newFamily(days(2))];
-    const next = await world.refreshTokens.rotate(token, 'user_session');
+    const next = await world.refreshTokens.rotate(token);
     expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(2)));
     world.wait(days(2));
-    for (const late of [next?.token as string, unused])
-      expect(await world.refreshTokens.rotate(late, 'user_session')).toBeNull();
+    for (const late of [next?.token as string, unused]) expect(await world.refreshTokens.rotate(late)).toBeNull();
   });
 
   test('are used up when PostgreSQL does so, however long the statement waited', async () => {
     world.wait(Date.now() - world.now().getTime() - seconds(12));
     const { token } = await newFamily();
-    const next = await world.refreshTokens.rotate(token, 'user_session');
+    const next = await world.refreshTokens.rotate(token);
     world.wait(seconds(12));
-    expect((await world.refreshTokens.rotate(token, 'user_session'))?.token).toBe(next?.token);
+    expect((await world.refreshTokens.rotate(token))?.token).toBe(next?.token);
   });
 
   test('are valid for thirty days, however long their session is', async () => {
     const { token } = await newFamily(days(60));
-    const next = await world.refreshTokens.rotate(token, 'user_session');
+    const next = await world.refreshTokens.rotate(token);
     expect(next?.expiresAt).toEqual(new Date(world.now().getTime() + days(30)));
     world.wait(days(30));
-    expect(await world.refreshTokens.rotate(next?.token as string, 'user_session')).toBeNull();
+    expect(await world.refreshTokens.rotate(next?.token as string)).toBeNull();
   });
 });

@@ -15,10 +15,11 @@ export interface RefreshTokens {
   /** The first token of a family. */
   issue(tx: EntityManager, family: { kind: RefreshTokenKind; familyId: string; expiresAt: Date }): Promise<string>;
   /**
-   * Exchanges a token for its successor. Within ten seconds the same token gets the same successor, or whatever that
-   * was exchanged for since; later its family is revoked, and it is refused. Null for a token that is not valid.
+   * Exchanges a token of an administrator's session for its successor; `Grants.refresh` does the same for a client's.
+   * Within ten seconds the same token gets the same successor, or whatever that was exchanged for since; later its
+   * family is revoked, and it is refused. Null for a token that is not valid.
    */
-  rotate(token: string, kind: RefreshTokenKind): Promise<Rotated | null>;
+  rotate(token: string): Promise<Rotated | null>;
   /** The token that is to follow a presented one. */
   successorOf(token: string): Successor;
   /** The token that replaced a spent one, or its latest successor, which is still to be used. */
@@ -116,19 +117,18 @@ rotated as (
     set spent_at = excluded.spent_at, successor_hash = excluded.successor_hash, successor_key_id = excluded.successor_key_id
 )`;
 
-const rotateStatement = (kind: RefreshTokenKind): Statement => ({
-  name: `rotate_${kind}`,
+const rotateStatement: Statement = {
+  name: 'rotate_user_session',
   text: `
-with ${presentedLocked(kind)},
+with ${presentedLocked('user_session')},
 alive as (
   select p.position, ${status('$5::timestamptz')} as status,
     p.family_id as "familyId", least(${slidTo}, family.expires_at) as successor_expires_at
-  from presented p join ${families[kind].table} family on family.id = p.family_id
+  from presented p join user_sessions family on family.id = p.family_id
   where p.expires_at > $2 and family.expires_at > $2 and family.revoked_at is null
-), ${rotation(kind)}
+), ${rotation('user_session')}
 select "familyId", status, successor_expires_at as "expiresAt" from alive`,
-});
-const rotateStatements = { grant: rotateStatement('grant'), user_session: rotateStatement('user_session') };
+};
 
 /**
  * Reads the keys by which the successors of a spent token were derived, one after the other. Only requests that were
@@ -187,16 +187,16 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
       await tx.insert(RefreshToken, { tokenHash: hashSecret(token), kind, familyId, createdAt: now(), expiresAt });
       return token;
     },
-    async rotate(token, kind) {
+    async rotate(token) {
       const at = now();
       const successor = successorOf(token);
       const [row] = await db.statement<{ familyId: string; status: TokenStatus; expiresAt: Date }>(
-        rotateStatements[kind],
+        rotateStatement,
         [[hashSecret(token)], at, [successor.hash], successor.keyId, after(at, -repeatWindow), [slidingSeconds]],
       );
       if (!row) return null;
       if (row.status === 'reused') {
-        await revokeFamily(kind, row.familyId);
+        await revokeFamily('user_session', row.familyId);
         return null;
       }
       const next = row.status === 'repeated' ? await unspentAfter(token) : successor.token;
