@@ -1,6 +1,9 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
+import { httpStatusOf } from '../../../src/http/error-statuses.js';
+import { challengeAnswers } from '../../../src/http/identity-auth/mfa/challenge/answer.js';
+import { codesOf } from '../../../src/http/surfaces/operation.js';
 import { days, minutes, seconds } from '../../../src/platform/clock.js';
 import { apiOf } from '../../support/identity-auth.js';
 import { alertOf, codeIn, enrollTotp, passwordStep } from '../../support/mfa.js';
@@ -247,7 +250,11 @@ describe('session lifetime', () => {
     expect([answered.statusCode, answered.headers.location]).toEqual([400, undefined]);
     world.wait(seconds(30)); // for a code that was not used
     const fields = { challenge_token: token, code: totp.code() };
-    expect((await apiOf(world).post('/mfa/challenge/totp', fields)).statusCode).toBe(401);
+    expect((await apiOf(world).post('/mfa/challenge/totp', fields)).json().error).toMatchObject({
+      statusCode: httpStatusOf('auth.invalid_credentials'),
+      code: null, // one for every reason, which the document names
+    });
+    expect(codesOf(challengeAnswers)).toContain('auth.invalid_credentials');
     const begun = await world.query(`select from events where action = 'identity.signed_in' and resource_id = $1`, [
       person.id,
     ]);

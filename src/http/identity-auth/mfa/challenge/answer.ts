@@ -21,11 +21,15 @@ export const AnswerFields = {
   }),
 };
 
-/** The errors after a second factor; `mfa.challenge_locked` and `rate_limit.exceeded` say when to try again. */
+/**
+ * The errors after a second factor; `mfa.challenge_locked` and `rate_limit.exceeded` say when to try again. If the
+ * person was deactivated meanwhile, or the time is over that an organization allows, the credentials are not valid.
+ */
 const challengeErrors = errors(
   'validation.failed',
   'mfa.challenge_invalid',
   'auth.multiple_credentials',
+  'auth.invalid_credentials',
   'mfa.code_invalid',
   'login.consent_required',
   'login.method_not_allowed',
