@@ -2,6 +2,13 @@ import { currentContext } from './context.js';
 import { driverErrorOf, endsConnection, isNotificationQueueFull, isOutdatedPlan } from './database/postgres-errors.js';
 import { isTlsFault } from './tls-faults.js';
 
+/** Our own refusal, before PostgreSQL is asked: no connection is free. The domain throws it (`connectionsInTurn`). */
+export interface ConnectionRefusal extends Error {
+  readonly isConnectionRefused: true;
+}
+const isConnectionRefused = (error: unknown): boolean =>
+  (error as Partial<ConnectionRefusal> | null | undefined)?.isConnectionRefused === true;
+
 interface DriverError {
   code?: string;
   syscall?: string;
@@ -17,12 +24,13 @@ const driverErrorIn = (error: unknown): DriverError => (driverErrorOf(error) ?? 
  * server that rejects our credentials (class 28) or whose certificate we reject is unavailable too: a replaced password
  * or authority is the operator's matter, not the caller's. So is a database that is renamed or closed to connections:
  * every error that ends a connection is an outage. One whose prepared statements are outdated is replaced, and works.
- * A full queue of notifications passes, too, and so does our own refusal of a connection (`connectionsInTurn`).
+ * A full queue of notifications passes, too, and so does our own refusal of a connection.
  */
 export function isOutage(error: unknown): boolean {
   const driverError = driverErrorIn(error);
   const { code = '', message = '', syscall } = driverError;
   return (
+    isConnectionRefused(error) ||
     endsConnection(driverError) ||
     isOutdatedPlan(driverError) ||
     isNotificationQueueFull(driverError) ||
@@ -39,12 +47,11 @@ export function isOutage(error: unknown): boolean {
  */
 const notThere = /^(ENOENT|EACCES|ENOTDIR)$/;
 /**
- * service.unavailable: our own queue refused a connection. 57014: a statement exceeded its time limit; 25P03: a
- * transaction was idle for too long; 25P04: a transaction exceeded its time limit; 58030: a disk fails. EMFILE is our own
- * side: no file descriptor is left for a connection.
+ * 57014: a statement exceeded its time limit; 25P03: a transaction was idle for too long; 25P04: a transaction exceeded
+ * its time limit; 58030: a disk fails. EMFILE is our own side: no file descriptor is left for a connection.
  */
 const codes =
-  /^(service\.unavailable|08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)$/;
+  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)$/;
 const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed|does not support SSL connections|establishing an SSL connection/i;
 

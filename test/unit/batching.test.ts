@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Check, Decision } from '../../src/domain/access/decisions/evaluate.js';
-import { DomainError } from '../../src/domain/errors.js';
 import { createBatcher } from '../../src/platform/database/batching.js';
 import { until } from '../support/until.js';
 
@@ -65,7 +64,7 @@ test('a refused question does not affect the others', async () => {
 
 test.each([
   ['an outage', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })],
-  ['a refused connection', new DomainError('service.unavailable', { retryAfter: 1 })],
+  ['a refused connection', Object.assign(new Error('none is free'), { isConnectionRefused: true as const })],
 ])('%s is reported to all, and not retried', async (_what, error) => {
   let asked = 0;
   const together = createBatcher<Check, Decision>(async () => {

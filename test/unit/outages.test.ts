@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { DomainError } from '../../src/domain/errors.js';
 import { runInContext } from '../../src/platform/context.js';
 import { isRefusal } from '../../src/platform/database/run-statement.js';
 import { isOutage, noticingLoss } from '../../src/platform/outages.js';
@@ -33,6 +34,10 @@ test.each([
 test('a full queue of notifications is an outage, a value that is too long for an index is none', () => {
   const limit = (routine: string) => Object.assign(coded('54000'), { severity: 'ERROR', routine });
   expect([isOutage(limit('PreCommit_Notify')), isOutage(limit('index_form_tuple_context'))]).toEqual([true, false]);
+});
+
+test('only our refusal of a connection is an outage of PostgreSQL, not what else the service refuses for now', () => {
+  expect(isOutage(new DomainError('service.unavailable', { retryAfter: 1 }))).toBe(false);
 });
 
 test.each(['23505', '22P02', '42P01', 'ERR_INVALID_ARG_TYPE', ''])('%s is no outage', (code) =>

@@ -1,6 +1,8 @@
 import { accountAtWork } from '../../platform/context.js';
 import type { Db, Scope } from '../../platform/database/db.js';
 import { connectionsRefused } from '../../platform/metrics/metrics.js';
+import type { ConnectionRefusal } from '../../platform/outages.js';
+import { DomainError } from '../errors.js';
 import { createFairQueue } from './fair-queue.js';
 
 /**
@@ -18,6 +20,14 @@ const partOfStatements = 0.8;
 
 /** Work that belongs to no Account, such as an administrator's sign-in, has a share like an Account's. */
 const nobody = 'system';
+
+/** All questions of a batch fail by it, as by an outage: sent one by one, each would enter the full queue again. */
+class ConnectionRefused extends DomainError implements ConnectionRefusal {
+  readonly isConnectionRefused = true;
+  constructor() {
+    super('service.unavailable', { retryAfter: 1 });
+  }
+}
 
 /**
  * Gives Accounts turns at a process's connections: while much of one Account waits in PostgreSQL, for a lock or for an
@@ -41,6 +51,7 @@ export function connectionsInTurn(
       maxQueuedOfEach: maxQueuedForEach * max,
       ...(connectionTimeoutMillis && { withinMs: connectionTimeoutMillis }),
       onRefused: () => connectionsRefused.inc(),
+      refusal: () => new ConnectionRefused(),
     });
   const transactions = queueFor(max);
   const statements = queueFor(Math.max(1, Math.floor(partOfStatements * max)));

@@ -33,6 +33,8 @@ export interface FairQueueOptions {
   /** Milliseconds that a piece of work may wait. */
   withinMs?: number;
   onRefused?(): void;
+  /** The error for work that is refused, instead of the plain one. */
+  refusal?(): DomainError;
 }
 
 interface Waiting {
@@ -51,6 +53,7 @@ export function createFairQueue(maxRunning: number, options: FairQueueOptions = 
     maxQueuedOfEach = maxQueued,
     withinMs,
     onRefused,
+    refusal = () => new DomainError('service.unavailable', { retryAfter: 1 }),
   } = options;
   const shares = createShares(maxRunning);
   /** Waiting work by key; the first key here is served next. */
@@ -68,9 +71,9 @@ export function createFairQueue(maxRunning: number, options: FairQueueOptions = 
       whose,
       typeof maxRunningOfEach === 'number' ? maxRunningOfEach : maxRunningOfEach(maxRunning - running),
     );
-  function refusal(): DomainError {
+  function refused(): DomainError {
     onRefused?.();
-    return new DomainError('service.unavailable', { retryAfter: 1 });
+    return refusal();
   }
 
   function enter(whose: string): () => void {
@@ -107,7 +110,7 @@ export function createFairQueue(maxRunning: number, options: FairQueueOptions = 
   }
 
   function wait(whose: string, isPatient: boolean): Promise<() => void> {
-    if (!isPatient && (waiting - patient >= maxQueued || isLong(whose))) return Promise.reject(refusal());
+    if (!isPatient && (waiting - patient >= maxQueued || isLong(whose))) return Promise.reject(refused());
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const one: Waiting = {
@@ -120,7 +123,7 @@ export function createFairQueue(maxRunning: number, options: FairQueueOptions = 
       if (withinMs !== undefined && !isPatient) {
         timer = setTimeout(() => {
           stopWaiting(whose, one);
-          reject(refusal());
+          reject(refused());
         }, withinMs);
       }
       queues.set(whose, [...(queues.get(whose) ?? []), one]);
