@@ -5541,10 +5541,10 @@ export interface components {
             data: components["schemas"]["IdentityInvitesSummary"];
         };
         /**
-         * NodeInSight
+         * VisibleNode
          * @description A node, and what the caller may do with it.
          */
-        NodeInSight: {
+        VisibleNode: {
             /** Format: uuid */
             id: string;
             /** Format: uuid */
@@ -5574,7 +5574,7 @@ export interface components {
             can_manage: boolean;
         };
         ListNodesResponse: {
-            items: components["schemas"]["NodeInSight"][];
+            items: components["schemas"]["VisibleNode"][];
             pagination: components["schemas"]["Pagination"];
         };
         CreateNodeRequest: {
@@ -5653,7 +5653,7 @@ export interface components {
             data: components["schemas"]["NodeTree"];
         };
         GetNodeResponse: {
-            data: components["schemas"]["NodeInSight"];
+            data: components["schemas"]["VisibleNode"];
         };
         UpdateNodeRequest: {
             name?: string;
@@ -5673,7 +5673,7 @@ export interface components {
             parent_node_id: string;
         };
         ListNodeAncestorsResponse: {
-            items: components["schemas"]["NodeInSight"][];
+            items: components["schemas"]["VisibleNode"][];
         };
         /** NodeType */
         NodeType: {
@@ -8582,7 +8582,7 @@ export type CreateIdentityInviteRequest = components['schemas']['CreateIdentityI
 export type CreateIdentityInviteResponse = components['schemas']['CreateIdentityInviteResponse'];
 export type IdentityInvitesSummary = components['schemas']['IdentityInvitesSummary'];
 export type GetIdentityInvitesSummaryResponse = components['schemas']['GetIdentityInvitesSummaryResponse'];
-export type NodeInSight = components['schemas']['NodeInSight'];
+export type VisibleNode = components['schemas']['VisibleNode'];
 export type ListNodesResponse = components['schemas']['ListNodesResponse'];
 export type CreateNodeRequest = components['schemas']['CreateNodeRequest'];
 export type Node = components['schemas']['Node'];

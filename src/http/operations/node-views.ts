@@ -38,7 +38,7 @@ export const VisibleNodeFields = {
   can_access: Type.Boolean(),
   can_manage: Type.Boolean(),
 };
-export const VisibleNodeSchema = Resource('NodeInSight', VisibleNodeFields, {
+export const VisibleNodeSchema = Resource('VisibleNode', VisibleNodeFields, {
   description: 'A node, and what the caller may do with it.',
 });
 
