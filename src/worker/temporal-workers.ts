@@ -7,9 +7,9 @@ import { mailsAtOnce } from '../platform/mail/mailer.js';
 import type { TaskQueue } from '../platform/process-kinds.js';
 import { credentialsOf, type TemporalServer } from '../platform/temporal-connection.js';
 import type { Processes } from '../temporal/processes.js';
-import { keepSchedules } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
 import { runAll, shutDown, WorkersHang } from './run-all.js';
+import { startScheduleChecks } from './schedule-checks.js';
 import { activitySpans, workflowSpans } from './tracing.js';
 
 export interface TemporalWorkers {
@@ -66,7 +66,7 @@ const pingWithinMs = 10_000;
 export function startTemporalWorkers(options: TemporalWorkers) {
   const { log } = options;
   const stopping = new AbortController();
-  const schedules = keepSchedules({ ...options, namespace: options.server.namespace }, stopping.signal);
+  const schedules = startScheduleChecks({ ...options, namespace: options.server.namespace }, stopping.signal);
   let workers: Worker[] = [];
 
   const running = (async () => {

@@ -4,7 +4,7 @@ import { minutes } from '../../src/platform/clock.js';
 import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
 import type { Processes } from '../../src/temporal/processes.js';
 import { reconcileNow } from '../../src/temporal/schedules.js';
-import { keepSchedules } from '../../src/worker/kept-schedules.js';
+import { startScheduleChecks } from '../../src/worker/schedule-checks.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import type { TestDatabase } from './database.js';
@@ -58,7 +58,7 @@ export function startTestWorker(
     ...healing,
   });
   const stopping = new AbortController();
-  keepSchedules({ processes, namespace, issuer: 'http://localhost', log, everyMs: 500 }, stopping.signal); // as the worker does, but more often
+  startScheduleChecks({ processes, namespace, issuer: 'http://localhost', log, everyMs: 500 }, stopping.signal); // as the worker does, but more often
   return {
     ...services,
     async stop(): Promise<void> {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createActivities } from '../../activities/index.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { createServerPreparation } from '../../src/worker/kept-schedules.js';
+import { createServerPreparation } from '../../src/worker/schedule-checks.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';

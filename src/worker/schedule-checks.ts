@@ -7,13 +7,13 @@ import { createWakeUp } from '../platform/wake-up.js';
 import type { Processes } from '../temporal/processes.js';
 import { ensureSchedules, findSchedules, reconcileNow } from '../temporal/schedules.js';
 
-export interface KeptSchedules {
+export interface ScheduleChecks {
   processes: Pick<Processes, 'client' | 'connection'>;
   namespace: string;
   /** Of this installation, which has its namespace to itself. */
   issuer: string;
   log: Pick<Logger, 'warn' | 'info'>;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   everyMs?: number;
   /** Milliseconds until a failed attempt is repeated. */
   againMs?: number;
@@ -26,7 +26,7 @@ export function createServerPreparation({
   processes,
   namespace,
   log,
-}: Pick<KeptSchedules, 'processes' | 'namespace' | 'log'>): () => Promise<void> {
+}: Pick<ScheduleChecks, 'processes' | 'namespace' | 'log'>): () => Promise<void> {
   let said = '';
   return async () => {
     const missing = await ensureSearchAttributes(processes.connection, namespace);
@@ -46,38 +46,38 @@ export function createServerPreparation({
  *
  * No work waits for these checks: the server runs schedules by its own workers, which can lag minutes after a crash.
  */
-export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
+export function startScheduleChecks(options: ScheduleChecks, signal: AbortSignal) {
   const { processes, issuer, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
   const wakeUp = createWakeUp();
-  let wishes = 0;
-  let granted = 0;
+  /** How often this version's schedules were requested to be written, and which request was served last. */
+  let [requests, served] = [0, 0];
   let newestAt = Number.POSITIVE_INFINITY;
-  let other = issuer;
+  let lastIssuer = issuer;
   const prepare = createServerPreparation(options);
 
   /** Two installations in one namespace take each other's work, and their databases have no rows for it. */
   function noteWhose(theirs: string): void {
-    if (theirs !== issuer && theirs !== other)
+    if (theirs !== issuer && theirs !== lastIssuer)
       log.warn(
         { issuer: theirs },
         "the schedules of this Temporal namespace are of another BASE_URL: if that is another installation, they take each other's work, and each needs a namespace of its own",
       );
-    other = theirs;
+    lastIssuer = theirs;
   }
 
-  async function keep(): Promise<void> {
-    const wished = wishes;
+  async function check(): Promise<void> {
+    const requested = requests;
     // Each time: the server may have been emptied since, or somebody may have removed our search attributes.
     await prepare();
     const found = await findSchedules(processes.client);
     noteWhose(found?.issuer ?? issuer);
-    if (wished === granted) {
-      if (found) return lookAtNewest();
+    if (requested === served) {
+      if (found) return reconcileNewest();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
     }
     await ensureSchedules(processes.client, issuer);
     await reconcileNow(processes.client);
-    granted = wished;
+    served = requested;
     newestAt = performance.now() + newestMs;
   }
 
@@ -85,7 +85,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
    * Runs the reconciler once more: its first run skips rows of the last minute before a server lost everything.
    * Somebody may be waiting for one, such as for a code, so it does not wait for the next regular run either.
    */
-  async function lookAtNewest(): Promise<void> {
+  async function reconcileNewest(): Promise<void> {
     if (performance.now() < newestAt) return;
     await reconcileNow(processes.client);
     newestAt = Number.POSITIVE_INFINITY;
@@ -94,7 +94,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   signal.addEventListener('abort', wakeUp.wake);
   void (async () => {
     for (await wakeUp.wait(everyMs); !signal.aborted; ) {
-      const isKept = await keep().then(
+      const isChecked = await check().then(
         () => true,
         (error) => {
           // The workers themselves log that Temporal is unavailable; here it is enough to try again.
@@ -102,7 +102,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
           return false;
         },
       );
-      if (!signal.aborted) await wakeUp.wait(isKept || wishes === granted ? everyMs : againMs);
+      if (!signal.aborted) await wakeUp.wait(isChecked || requests === served ? everyMs : againMs);
     }
   })();
 
@@ -114,7 +114,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
      * worker that has just connected to the server.
      */
     renew(): void {
-      wishes += 1;
+      requests += 1;
       wakeUp.wake();
     },
   };

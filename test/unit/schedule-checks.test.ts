@@ -1,5 +1,5 @@
 import type { Processes } from '../../src/temporal/processes.js';
-import { createServerPreparation, keepSchedules } from '../../src/worker/kept-schedules.js';
+import { createServerPreparation, startScheduleChecks } from '../../src/worker/schedule-checks.js';
 import { searchAttributes } from '../../workflows/search-attributes.js';
 import { until } from '../support/until.js';
 
@@ -14,20 +14,20 @@ const withAttributes = {
   },
 };
 
-/** Runs `work` with schedules that are kept on such a server; `told` has the details of the warnings. */
-async function withKept(
+/** Runs `work` with schedules that are checked on such a server; `told` has the details of the warnings. */
+async function withChecks(
   {
     schedule,
     connection = withAttributes,
     ...times
   }: { schedule: object; connection?: object; everyMs: number; againMs?: number; newestMs?: number },
-  work: (schedules: ReturnType<typeof keepSchedules>, told: object[]) => Promise<void>,
+  work: (schedules: ReturnType<typeof startScheduleChecks>, told: object[]) => Promise<void>,
 ): Promise<void> {
   const processes = { client: { schedule }, connection } as unknown as Processes;
   const told: object[] = [];
   const log = { warn: (details: object) => void told.push(details), info() {} };
   const stopping = new AbortController();
-  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, ...times }, stopping.signal);
+  const schedules = startScheduleChecks({ processes, namespace: 'default', issuer, log, ...times }, stopping.signal);
   try {
     await work(schedules, told);
   } finally {
@@ -49,7 +49,7 @@ test('a server that cannot answer about schedules yet is asked again until it ha
       trigger: async () => void triggered.push(id),
     }),
   };
-  await withKept({ schedule, everyMs: 900_000, againMs: 5 }, async (schedules) => {
+  await withChecks({ schedule, everyMs: 900_000, againMs: 5 }, async (schedules) => {
     schedules.renew(); // returns at once
     await until('the reconciler runs', () => triggered.length === 1);
     expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'event-counting', 'reconciler']);
@@ -71,7 +71,7 @@ test('after schedules were created the reconciler runs once more, when rows of t
       trigger: async () => void triggered.push(performance.now()),
     }),
   };
-  await withKept({ schedule, everyMs: 10, newestMs: 300 }, async (schedules) => {
+  await withChecks({ schedule, everyMs: 10, newestMs: 300 }, async (schedules) => {
     schedules.renew();
     await until('it has run twice', () => triggered.length === 2);
     expect(triggered[1]! - triggered[0]!).toBeGreaterThanOrEqual(300);
@@ -115,7 +115,7 @@ test('removed search attributes are created again under a running worker, and a 
       added.push(asked);
     },
   };
-  await withKept({ schedule, connection: { operatorService }, everyMs: 10 }, async (schedules, told) => {
+  await withChecks({ schedule, connection: { operatorService }, everyMs: 10 }, async (schedules, told) => {
     schedules.renew();
     await until('they are made again', () => added.length >= 1);
     expect(told).toEqual([]);
@@ -142,7 +142,7 @@ test('a worker on a server whose attributes nobody may read reports it once, how
       throw Object.assign(new Error('not you'), { code: 7, details: '', metadata: {} });
     },
   };
-  await withKept({ schedule, connection: { operatorService }, everyMs: 900_000 }, async (schedules, told) => {
+  await withChecks({ schedule, connection: { operatorService }, everyMs: 900_000 }, async (schedules, told) => {
     for (let connections = 1; connections <= 3; connections++) {
       await schedules.prepare();
       schedules.renew();
@@ -165,7 +165,7 @@ test('another installation in the namespace is reported once, as soon as its sch
       trigger: async () => {},
     }),
   };
-  await withKept({ schedule, everyMs: 10 }, async (schedules, told) => {
+  await withChecks({ schedule, everyMs: 10 }, async (schedules, told) => {
     schedules.renew();
     await until('it was looked', () => looks > 10);
     expect(told).toEqual([]);
