@@ -16,13 +16,13 @@ import { type HealthOptions, health } from './health.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { openApi } from './openapi/index.js';
 import { registerEach } from './register-each.js';
+import { limitBufferedBytes } from './server/buffered-bytes.js';
 import { abortLateRequests } from './server/deadlines.js';
 import { createDraining } from './server/draining.js';
 import { ignoreTypesOfNothing } from './server/empty-bodies.js';
 import { refuseEncodedBodies } from './server/encoded-bodies.js';
 import { readForwardedAddresses } from './server/forwarded-for.js';
 import { leaveOutUnknownLengths } from './server/head-lengths.js';
-import { boundHeldBytes } from './server/held-bytes.js';
 import { readJsonBodies } from './server/json-bodies.js';
 import { type AtEnd, onRequestEnd } from './server/request-ends.js';
 import { answeredId, newRequestId } from './server/request-ids.js';
@@ -121,7 +121,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.removeContentTypeParser('text/plain'); // bodies are JSON; routes for forms say so themselves
   refuseEncodedBodies(app);
   ignoreTypesOfNothing(app);
-  boundHeldBytes(app);
+  limitBufferedBytes(app);
   readJsonBodies(app);
   refuseUnstorableBodies(app);
   proveAgainWhenLate(app);

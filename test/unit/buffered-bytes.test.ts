@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { sendError } from '../../src/http/errors.js';
-import { boundHeldBytes } from '../../src/http/server/held-bytes.js';
+import { limitBufferedBytes } from '../../src/http/server/buffered-bytes.js';
 import { until } from '../support/until.js';
 
 const mebibyte = 1024 * 1024;
@@ -14,7 +14,7 @@ beforeEach(async () => {
   sockets = [];
   app = Fastify({ bodyLimit: 100 * mebibyte, forceCloseConnections: true });
   app.setErrorHandler(sendError);
-  boundHeldBytes(app, 40 * mebibyte);
+  limitBufferedBytes(app, 40 * mebibyte);
   app.get('/large', async () => 'x'.repeat(30 * mebibyte));
   app.get('/awaited', async ({ raw }) => {
     await once(raw.socket, 'close');
@@ -74,7 +74,7 @@ test.each([`content-length: ${30 * mebibyte + 8}`, 'transfer-encoding: chunked']
     await once(first, 'drain');
     const second = beginBody(kind);
     await new Promise((closed) => second.once('close', closed)); // once() would reject at the reset before it
-    expect(await statusOf('/small')).toBe('200'); // what the second one had held is released
+    expect(await statusOf('/small')).toBe('200'); // the bytes of the second one are no longer counted
     first.write(kind.startsWith('transfer') ? '\r\n2\r\n"}\r\n0\r\n\r\n' : '"}');
     expect((await text(first)).slice(9, 12)).toBe('200');
   },

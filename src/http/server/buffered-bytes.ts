@@ -3,28 +3,28 @@ import { DomainError } from '../../domain/errors.js';
 import { subscriberOf } from '../../platform/database/subscriber.js';
 import { largeMessagesRefused } from '../../platform/metrics/metrics.js';
 
-/** The most bytes that one subscriber's requests may keep in this process's memory. */
-const maxHeld = 64 * 1024 * 1024;
+/** The most bytes of one subscriber's requests and responses that this process may have in memory. */
+const maxBuffered = 64 * 1024 * 1024;
 /** Shorter bodies and answers are not counted: nearly all are, and a great many of them fit. */
 const short = 64 * 1024;
 
 /**
- * Bounds what the connections of one network address keep in memory: bodies that have arrived in part, and answers that
+ * Limits how much memory the connections of one network address take: bodies that have arrived in part, and answers that
  * nobody reads. Each may be small and its caller within every limit: a thousand of them at once, from callers who are
- * as slow as they like, would otherwise end the process. Beyond the bound a request is refused with 503, and one whose
+ * as slow as they like, would otherwise end the process. Beyond the limit a request is refused with 503, and one whose
  * body is arriving loses its connection. Exports and trees are not counted: they are read in portions, or have turns.
  */
-export function boundHeldBytes(app: FastifyInstance, most = maxHeld): void {
-  const held = new Map<string, number>();
+export function limitBufferedBytes(app: FastifyInstance, maxBytes = maxBuffered): void {
+  const buffered = new Map<string, number>();
   const add = (address: string, bytes: number) => {
-    const now = (held.get(address) ?? 0) + bytes;
-    if (now > 0) held.set(address, now);
-    else held.delete(address);
+    const now = (buffered.get(address) ?? 0) + bytes;
+    if (now > 0) buffered.set(address, now);
+    else buffered.delete(address);
   };
-  const isFull = (address: string) => (held.get(address) ?? 0) >= most;
+  const isFull = (address: string) => (buffered.get(address) ?? 0) >= maxBytes;
 
   /** Returns a function that counts bytes until the answer is sent, or the connection is closed. */
-  function holderOf(address: string, { raw }: FastifyReply): (bytes: number) => void {
+  function counterOf(address: string, { raw }: FastifyReply): (bytes: number) => void {
     let sum = 0;
     let isOver = raw.closed; // its caller may have left before there was an answer
     raw.once('close', () => {
@@ -39,7 +39,7 @@ export function boundHeldBytes(app: FastifyInstance, most = maxHeld): void {
   }
 
   app.addHook('onRequest', ({ ip, routeOptions }, _reply, done) => {
-    if (held.size === 0 || routeOptions.config?.neverShed || !isFull(subscriberOf(ip))) return done();
+    if (buffered.size === 0 || routeOptions.config?.neverShed || !isFull(subscriberOf(ip))) return done();
     largeMessagesRefused.inc();
     done(new DomainError('service.unavailable', { retryAfter: 5 }));
   });
@@ -47,10 +47,10 @@ export function boundHeldBytes(app: FastifyInstance, most = maxHeld): void {
   app.addHook('preParsing', ({ ip, headers, raw }, reply, payload, done) => {
     if (Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) > short && headers['content-type']) {
       const address = subscriberOf(ip);
-      const hold = holderOf(address, reply);
+      const count = counterOf(address, reply);
       payload.pause(); // whoever reads the body resumes it
       payload.on('data', ({ length }: Buffer) => {
-        hold(length);
+        count(length);
         if (!isFull(address)) return;
         largeMessagesRefused.inc();
         raw.destroy();
@@ -60,7 +60,7 @@ export function boundHeldBytes(app: FastifyInstance, most = maxHeld): void {
   });
 
   app.addHook('onSend', ({ ip }, reply, payload, done) => {
-    if (typeof payload === 'string' && payload.length > short) holderOf(subscriberOf(ip), reply)(payload.length);
+    if (typeof payload === 'string' && payload.length > short) counterOf(subscriberOf(ip), reply)(payload.length);
     done(null, payload);
   });
 }
