@@ -159,13 +159,13 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   const [pauses, retries, graceReminders, notices] = durationLists.map((name) =>
     check(name, () => parseDurations(env[name])),
   ) as [number[], number[], number[], number[]];
-  for (const name of neverZero) check(name, () => assertSpan(env[name], { least: '1s' }));
+  for (const name of neverZero) check(name, () => assertSpan(env[name], { min: '1s' }));
   check('REGISTRATION_REMINDER', () =>
     assertWithin(env.REGISTRATION_REMINDER, { name: 'REGISTRATION_TTL', text: env.REGISTRATION_TTL }),
   );
-  check('REQUEST_TIMEOUT', () => assertSpan(env.REQUEST_TIMEOUT, { least: '1s', most: '10m' }));
+  check('REQUEST_TIMEOUT', () => assertSpan(env.REQUEST_TIMEOUT, { min: '1s', max: '10m' }));
   const shutdownDelay = env.SHUTDOWN_DELAY ?? (production ? '5s' : '100ms');
-  check('SHUTDOWN_DELAY', () => assertSpan(shutdownDelay, { least: '0s', most: '5m' }));
+  check('SHUTDOWN_DELAY', () => assertSpan(shutdownDelay, { min: '0s', max: '5m' }));
   if (lines.length > 0) throw new ConfigError(lines);
 
   return {

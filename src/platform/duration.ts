@@ -19,10 +19,10 @@ export function parseDuration(text: string): number {
 }
 
 /** @throws RangeError, whose text is meant to follow a setting's name, if a written duration is out of bounds */
-export function assertSpan(text: string, { least, most }: { least: string; most?: string }): void {
+export function assertSpan(text: string, { min, max }: { min: string; max?: string }): void {
   const length = parseDuration(text);
-  if (length < parseDuration(least)) throw new RangeError(`must be ${least} at least`);
-  if (most && length > parseDuration(most)) throw new RangeError(`must be ${most} at most`);
+  if (length < parseDuration(min)) throw new RangeError(`must be ${min} at least`);
+  if (max && length > parseDuration(max)) throw new RangeError(`must be ${max} at most`);
 }
 
 /** @throws RangeError, whose text is meant to follow a setting's name, if `text` is not shorter than `other` */

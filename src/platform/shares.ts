@@ -1,12 +1,12 @@
 /**
  * Counts how much each key has running at once, so that none gets more than its share of a process. The counts are in
  * this process's memory alone: they need not outlive it.
- * @param most the share of each key, where `isFull` is not told another
+ * @param maxOfEach the share of each key, where `isFull` is not told another
  */
-export function createShares(most: number) {
+export function createShares(maxOfEach: number) {
   const running = new Map<string, number>();
   return {
-    isFull: (key: string, share = most): boolean => (running.get(key) ?? 0) >= share,
+    isFull: (key: string, share = maxOfEach): boolean => (running.get(key) ?? 0) >= share,
     /** Counts one more for `key`, without checking `isFull`. Call the returned function once, to count it off again. */
     enter(key: string): () => void {
       running.set(key, (running.get(key) ?? 0) + 1);

@@ -22,7 +22,7 @@ function world() {
   };
 }
 const waitOf = (entry: Entry) => (entry.admitted ? 0 : entry.waitMs);
-const { first, most, ofAccount, slowAfterMs, slowOfAccount, slowTogether } = admissionLimits;
+const { first, max, ofAccount, slowAfterMs, slowOfAccount, slowTogether } = admissionLimits;
 
 test('a receiver starts with a few calls at once, and gets more with each quick answer', () => {
   const { admitted, call } = world();
@@ -30,7 +30,7 @@ test('a receiver starts with a few calls at once, and gets more with each quick 
   for (let i = 0; i < 3; i++) call('known', 50);
   expect(admitted('known', 100)).toHaveLength(first + 3);
   for (let i = 0; i < 50; i++) call('old', 50);
-  expect(admitted('old', 100)).toHaveLength(most);
+  expect(admitted('old', 100)).toHaveLength(max);
 });
 
 test('a receiver that is slow or does not answer is called once at a time, until it answers quickly', () => {

@@ -118,7 +118,7 @@ const idsOf = ({ accountId, id, name }: Application) => ({
 const roomFor = (tx: EntityManager, accountId: string) =>
   assertWithinQuota(tx, {
     of: `applications of ${accountId}`,
-    most: maxApplications,
+    max: maxApplications,
     count: () => tx.countBy(Application, { accountId }),
     code: 'application.limit_reached',
   });

@@ -115,7 +115,7 @@ const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) 
 const roomFor = (tx: EntityManager, { accountId, applicationId }: ApplicationScope) =>
   assertWithinQuota(tx, {
     of: `environments of ${applicationId}`,
-    most: maxEnvironments,
+    max: maxEnvironments,
     count: () => tx.countBy(Environment, { accountId, applicationId }),
     code: 'environment.limit_reached',
   });

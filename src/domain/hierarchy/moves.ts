@@ -34,7 +34,7 @@ export async function moveSubtree(
     `select id, cardinality(path) as length from nodes where account_id = $1 and environment_id = $2 and ${withinSubtreesSql('nodes')}`,
     [scope.accountId, scope.environmentId, [node.id]],
   );
-  const deepest = moved.reduce((most, { length }) => Math.max(most, length), node.path.length);
+  const deepest = moved.reduce((max, { length }) => Math.max(max, length), node.path.length);
   assertPlaceable(schema, node.nodeType, parent, deepest - node.path.length);
   for (const ids of partsOf(
     moved.map(({ id }) => id),

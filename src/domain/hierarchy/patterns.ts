@@ -61,10 +61,10 @@ export function assertHarmless(pattern: string): void {
 
   function quantified(): Part {
     const part = atom();
-    const [source = '', least, most] = /^(?:[*+?]|\{(\d+)(?:,(\d*))?\})\??/.exec(pattern.slice(at)) ?? [];
+    const [source = '', min, max] = /^(?:[*+?]|\{(\d+)(?:,(\d*))?\})\??/.exec(pattern.slice(at)) ?? [];
     if (source === '') return part;
     at += source.length;
-    const [from, to] = boundsOf(source, least, most);
+    const [from, to] = boundsOf(source, min, max);
     const inside = part.ways > 1 && !isDelimited(part) ? part.ways ** to : part.ways;
     const ways = inside * Math.min(to - from + 1, maxMatchedLength);
     if (ways > maxWays) throw new UnusableSchema(explodes);
@@ -95,10 +95,10 @@ export function assertHarmless(pattern: string): void {
 
 const charactersOf = (parts: readonly Part[]) => parts.flatMap(({ characters }) => characters);
 
-function boundsOf(source: string, least: string | undefined, most: string | undefined): [number, number] {
-  if (least !== undefined) {
-    const to = most === undefined ? Number(least) : most === '' ? Number.POSITIVE_INFINITY : Number(most);
-    return [Number(least), to];
+function boundsOf(source: string, min: string | undefined, max: string | undefined): [number, number] {
+  if (min !== undefined) {
+    const to = max === undefined ? Number(min) : max === '' ? Number.POSITIVE_INFINITY : Number(max);
+    return [Number(min), to];
   }
   return source[0] === '?' ? [0, 1] : [source[0] === '+' ? 1 : 0, Number.POSITIVE_INFINITY];
 }

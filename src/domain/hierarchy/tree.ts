@@ -211,7 +211,7 @@ export async function readTree(
     ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
   ]);
   const ending = `order by node.name, node.id limit ${maxInTree + 1}`;
-  const rows = await readManyRows(tx, scope, nodes, ending, { lengthOf, longest: maxLengthInTree });
+  const rows = await readManyRows(tx, scope, nodes, ending, { lengthOf, maxLength: maxLengthInTree });
   if (rows === null || rows.length > maxInTree) throw new DomainError('nodes.tree_too_large');
   return rows;
 }

@@ -64,10 +64,10 @@ export async function searchDirectory(
  * The limit is one more than may be found: the function stops there. If trigrams do not help, all people of the Account
  * are read.
  */
-function foundBy(q: string, put: Bind, most: number): string {
+function foundBy(q: string, put: Bind, max: number): string {
   const pattern = put(containing(q));
   const found = isShort(q)
     ? `select i.id from identities i where i.account_id = $1 and ${searchedText('i')} ilike ${pattern}`
     : `select gatehouse_matching_directory($1, ${pattern}) as id`;
-  return `${found} limit ${put(most + 1)}`;
+  return `${found} limit ${put(max + 1)}`;
 }

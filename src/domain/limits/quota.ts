@@ -5,7 +5,7 @@ import { DomainError, type ErrorCode } from '../errors.js';
 interface Room {
   /** What is counted, and for whom: the key of the lock. */
   of: string;
-  most: number;
+  max: number;
   count: () => Promise<number>;
   code: ErrorCode;
 }
@@ -14,7 +14,7 @@ interface Room {
  * Checks a quota. Callers queue, so that together they cannot exceed it.
  * @throws DomainError with the code if it is used up
  */
-export async function assertWithinQuota(tx: EntityManager, { of, most, count, code }: Room): Promise<void> {
+export async function assertWithinQuota(tx: EntityManager, { of, max, count, code }: Room): Promise<void> {
   await lockExclusively(tx, of);
-  if ((await count()) >= most) throw new DomainError(code);
+  if ((await count()) >= max) throw new DomainError(code);
 }

@@ -9,14 +9,14 @@ export const isShort = (q: string): boolean => !/[\p{L}\p{N}]{3}/u.test(q);
 
 /**
  * @param members how many would be read.
- * @throws DomainError validation.failed if they are more than `most`
+ * @throws DomainError validation.failed if they are more than `max`
  */
-export function assertFew(members: number, most: number): void {
-  if (members <= most) return;
+export function assertFew(members: number, max: number): void {
+  if (members <= max) return;
   throw invalidField(
     'query.q',
     'too_short',
-    `needs three consecutive letters or digits if there are more than ${most} members`,
+    `needs three consecutive letters or digits if there are more than ${max} members`,
   );
 }
 
@@ -31,8 +31,8 @@ export const searchedText = (identity: string): string =>
  * in it; then the members are read instead.
  * @param values receives the pattern and the limit: one more than may be found
  */
-export function foundIn(q: string, values: unknown[], most: number): string {
-  const [pattern, limit] = [values.push(containing(q)), values.push(most + 1)];
+export function foundIn(q: string, values: unknown[], max: number): string {
+  const [pattern, limit] = [values.push(containing(q)), values.push(max + 1)];
   if (!isShort(q)) return `gatehouse_found_members($1, $2, $${pattern}, $${limit})`;
   return `(select m.identity_id, m.is_active, m.created_at from environment_memberships m
     cross join lateral (select first_name, last_name, email from identities where id = m.identity_id and account_id = $1 offset 0) i
@@ -45,12 +45,12 @@ export interface Totals {
   total?: string;
 }
 
-/** Returns how many match. @throws DomainError validation.failed if more than `most` were found */
-export function totalOfFound({ found, total }: Totals, most: number): number {
-  if (Number(found ?? 0) <= most) return Number(total ?? 0);
+/** Returns how many match. @throws DomainError validation.failed if more than `max` were found */
+export function totalOfFound({ found, total }: Totals, max: number): number {
+  if (Number(found ?? 0) <= max) return Number(total ?? 0);
   throw invalidField(
     'query.q',
     'too_broad',
-    `has more than ${most} matches; search for a longer part of a name or email address`,
+    `has more than ${max} matches; search for a longer part of a name or email address`,
   );
 }

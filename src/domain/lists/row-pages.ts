@@ -54,11 +54,11 @@ export function readRows<Row>(tx: EntityManager, scope: AccountScope, list: Rows
 const portion = { rows: 1000, characters: 1_000_000 };
 const firstPortion = 50; // shows how long rows are
 
-export interface Many<Row> {
+export interface LengthLimit<Row> {
   /** The number of characters in a row's long columns. */
   lengthOf(row: Row): number;
   /** The limit for all rows together: reading stops there. */
-  longest: number;
+  maxLength: number;
 }
 
 /**
@@ -70,7 +70,7 @@ export async function readManyRows<Row>(
   scope: AccountScope,
   list: Rows,
   ending: string,
-  { lengthOf, longest }: Many<Row>,
+  { lengthOf, maxLength }: LengthLimit<Row>,
 ): Promise<Row[] | null> {
   const { text, values } = allOf(scope, list, ending);
   await tx.query(`declare listed no scroll cursor for ${text}`, values);
@@ -82,7 +82,7 @@ export async function readManyRows<Row>(
       all.push(row);
       length += lengthOf(row);
     }
-    if (length > longest) return null;
+    if (length > maxLength) return null;
     isMore = rows.length === take;
     take = Math.max(1, Math.min(portion.rows, Math.floor((portion.characters * all.length) / length)));
   }

@@ -49,11 +49,11 @@ export function createPasswords({ hashing = { atOnce: 2 }, ...options }: Passwor
   };
 }
 
-function assertLength(password: string, least: number, field: string) {
+function assertLength(password: string, min: number, field: string) {
   const isTyped = password.length <= maxTypedLength; // anything longer is not even normalized
   const length = isTyped ? [...normalized(password)].length : Number.POSITIVE_INFINITY; // code points: an emoji is one character to the person who types it
-  if (length < least) {
-    throw invalidField(field, 'password.too_short', `must have at least ${least} characters`);
+  if (length < min) {
+    throw invalidField(field, 'password.too_short', `must have at least ${min} characters`);
   }
   if (length > passwordLength.max) {
     throw invalidField(field, 'password.too_long', `must have at most ${passwordLength.max} characters`);

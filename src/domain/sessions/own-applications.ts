@@ -19,13 +19,13 @@ export interface OwnApplication {
   since: Date;
   /** What the person has consented to; null if nobody asked. */
   scopes: string[] | null;
-  /** How many applications there are, including those beyond `most`. */
+  /** How many applications there are, including those beyond `max`. */
   total: number;
 }
 
 export interface OwnApplications {
-  /** Latest first. @param most the most that are answered */
-  list(scope: EnvironmentScope, identityId: string, most?: number): Promise<OwnApplication[]>;
+  /** Latest first. @param max how many are returned; by default all */
+  list(scope: EnvironmentScope, identityId: string, max?: number): Promise<OwnApplication[]>;
   /**
    * Ends everything that the application was given, in every browser, and withdraws the consent.
    * @throws DomainError application.not_found
@@ -54,8 +54,8 @@ order by max(given.created_at) desc, c.id limit $5`,
 /** The applications of an Environment that act for a person, and how that ends. */
 export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnApplications {
   return {
-    list: ({ accountId, environmentId }, identityId, most) =>
-      db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now(), most ?? null]),
+    list: ({ accountId, environmentId }, identityId, max) =>
+      db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now(), max ?? null]),
 
     revoke: (scope, identityId, id) =>
       db.transaction(scope, (tx) => {

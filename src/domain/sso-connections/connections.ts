@@ -269,7 +269,7 @@ async function forget(tx: EntityManager, { id: connectionId }: SsoConnection): P
 const roomFor = (tx: EntityManager, scope: ConnectionScope) =>
   assertWithinQuota(tx, {
     of: `sso connections of ${scope.environmentId ?? scope.accountId}`,
-    most: maxConnections,
+    max: maxConnections,
     count: () => connectionsOf(tx, scope).andWhere('connection.organizationId is null').getCount(),
     code: 'sso_connection.limit_reached',
   });

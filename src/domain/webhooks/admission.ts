@@ -4,7 +4,7 @@ import { createShares } from '../../platform/shares.js';
 export interface AdmissionLimits {
   /** Concurrent calls of one receiver: initially, and at most, after it has answered quickly again and again. */
   first: number;
-  most: number;
+  max: number;
   /** Concurrent calls of all receivers of an Account, half of what a worker makes at once. */
   ofAccount: number;
   /** Concurrent calls of all slow receivers, and of the slow receivers of one Account. */
@@ -19,7 +19,7 @@ export interface AdmissionLimits {
 
 export const admissionLimits: AdmissionLimits = {
   first: 4,
-  most: 16,
+  max: 16,
   ofAccount: 200,
   slowTogether: 100,
   slowOfAccount: 50,
@@ -161,7 +161,7 @@ export function createAdmission({
           const wasSlow = receiver.isSlow;
           receiver.isSlow = tookMs > limits.slowAfterMs; // only duration counts: a refused connection costs nothing
           if (receiver.isSlow) receiver.atOnce = 1;
-          else if (answered) receiver.atOnce = Math.min(limits.most, receiver.atOnce + 1);
+          else if (answered) receiver.atOnce = Math.min(limits.max, receiver.atOnce + 1);
           if (wasSlow && !receiver.isSlow) receiver.bookedUntil = 0; // new calls need not wait behind old bookings
         },
       };

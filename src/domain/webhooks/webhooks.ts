@@ -183,7 +183,7 @@ const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata:
 const roomFor = (tx: EntityManager, scope: WebhookScope) =>
   assertWithinQuota(tx, {
     of: `webhooks of ${scope.environmentId ?? scope.accountId}`,
-    most: maxWebhooks,
+    max: maxWebhooks,
     count: () => tx.countBy(Webhook, ownOf(scope)),
     code: 'webhook.limit_reached',
   });

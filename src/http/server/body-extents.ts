@@ -59,9 +59,9 @@ function ofObject({ properties = {}, additionalProperties }: Shape): Extent {
 }
 
 function ofArray({ items = {}, maxItems, uniqueItems }: Shape): Extent {
-  const most = maxItems ?? (uniqueItems && items.enum ? items.enum.length : Number.POSITIVE_INFINITY);
+  const count = maxItems ?? (uniqueItems && items.enum ? items.enum.length : Number.POSITIVE_INFINITY);
   const { parts, widest } = extentOf(items);
-  return { parts: most + (parts && most * parts), widest: Math.max(most, widest) };
+  return { parts: count + (parts && count * parts), widest: Math.max(count, widest) };
 }
 
 const larger = (one: Extent, other: Extent): Extent => ({

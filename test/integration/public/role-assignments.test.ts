@@ -459,7 +459,7 @@ test('a caller who assigns many has their permissions checked by one statement a
     ...below.flatMap(() => ['created', 'created']),
   ]);
   // Whether they may assign at 22 nodes; and whether they hold 60 permissions at the 21 of them where they may.
-  expect(statements).toEqual({ most: 1, checks: [22, 1000, 260] });
+  expect(statements).toEqual({ max: 1, checks: [22, 1000, 260] });
 });
 
 test('a caller whose permission ended with an inactive node removes nothing there; a key still does', async () => {
@@ -552,14 +552,14 @@ const itemOf = (answer: LightMyRequestResponse): string => {
 };
 
 /** Returns how many decisions ran at the same time at most, and how many checks each statement had. */
-function underWay({ database: { db } }: TestApi): { most: number; checks: number[] } {
-  const seen = { most: 0, checks: [] as number[] };
+function underWay({ database: { db } }: TestApi): { max: number; checks: number[] } {
+  const seen = { max: 0, checks: [] as number[] };
   const { statement } = db;
   let now = 0;
   jest.spyOn(db, 'statement').mockImplementation(async (asked, values) => {
     if (asked.name !== 'evaluate_checks') return statement(asked, values);
     seen.checks.push((values[2] as string[]).length);
-    seen.most = Math.max(seen.most, ++now);
+    seen.max = Math.max(seen.max, ++now);
     return statement<never>(asked, values).finally(() => now--);
   });
   return seen;

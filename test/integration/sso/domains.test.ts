@@ -238,8 +238,8 @@ test('an account whose zones do not answer waits for its own checks, and another
   expect((await worker.check(late.id)).status).toBe('verified');
 });
 
-/** Adds claims until there are `most`, copied from this one; from the `failed`th on they have failed. */
-const crowd = ({ id }: Claim, { most, failed, suffix }: { most: number; failed: number; suffix: string }) =>
+/** Adds claims until there are `max`, copied from this one; from the `failed`th on they have failed. */
+const crowd = ({ id }: Claim, { max, failed, suffix }: { max: number; failed: number; suffix: string }) =>
   rowsOf(
     api,
     `insert into sso_domains (id, account_id, domain, token, status, ended_at, claimed_by_type, claimed_by, created_at, started_at, fails_at)
@@ -247,14 +247,14 @@ const crowd = ({ id }: Claim, { most, failed, suffix }: { most: number; failed: 
        case when n >= $3 then created_at end,
        claimed_by_type, claimed_by, created_at, started_at, fails_at
      from sso_domains, generate_series(1, $2::integer) n where sso_domains.id = $1`,
-    [id, most, failed, suffix],
+    [id, max, failed, suffix],
   );
 
 test('an account has at most 200 claims that have not failed; existing ones are still answered', async () => {
   const crowded = await newAccount(api);
   const call = await asOwner(crowded);
   const first = await claim(call);
-  await crowd(first, { most: 220, failed: 200, suffix: '.example' });
+  await crowd(first, { max: 220, failed: 200, suffix: '.example' });
   expect(outcomeOf(await call('POST', '/sso/domains', { domain: newDomain() }))).toBe('409 sso_domain.limit_reached');
   expect(outcomeOf(await call('POST', '/sso/domains', { domain: 'd210.example' }))).toBe(
     '409 sso_domain.limit_reached',
@@ -272,7 +272,7 @@ test('of failed claims that are found at once, as many are resumed as there is r
   const crowded = await newAccount(api);
   const call = await asOwner(crowded);
   const first = await claim(call);
-  await crowd(first, { most: 203, failed: 199, suffix: '.crowded.example' });
+  await crowd(first, { max: 203, failed: 199, suffix: '.crowded.example' });
   const failed = [199, 200, 201, 202, 203].map((n) => `d${n}.crowded.example`);
   for (const domain of failed) dns.set(`_svc-verification.${domain}`, { txt: [first.txt_record_value] });
   const verify = (domain: string) => call('POST', `/sso/domains/${domain}/verify`);

@@ -4,8 +4,8 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 
 /** Base64url without padding, of so many bytes at most. */
-const bytes = (most: number) =>
-  Type.String({ pattern: '^[A-Za-z0-9_-]+$', maxLength: Math.ceil((most * 4) / 3), minLength: 1 });
+const bytes = (max: number) =>
+  Type.String({ pattern: '^[A-Za-z0-9_-]+$', maxLength: Math.ceil((max * 4) / 3), minLength: 1 });
 /** WebAuthn Level 3 §4: a credential id has 1023 bytes at most, a user handle 64. */
 const credentialId = bytes(1023);
 

@@ -61,8 +61,8 @@ function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, no
   // §2.4: so that a logout token and an ID token cannot be mistaken for each other.
   if (nonce !== undefined) throw malformed('has a nonce');
   if (sub === undefined && sid === undefined) throw new SsoRefused('subject_missing', 'It has neither a sub nor a sid');
-  const isId = (value: unknown, longest: number) =>
-    typeof value === 'string' && value !== '' && value.length <= longest && isStorable(value);
+  const isId = (value: unknown, maxLength: number) =>
+    typeof value === 'string' && value !== '' && value.length <= maxLength && isStorable(value);
   if (sub !== undefined && !isId(sub, maxSubjectLength)) throw malformed('has an invalid sub');
   if (sid !== undefined && !isId(sid, maxIdLength)) throw malformed('has a sid that is not a string, or is too long');
   if (!isId(jti, maxIdLength)) throw malformed('has a jti that is not a string, or is too long');
