@@ -60,19 +60,19 @@ export async function removePeople(
  * Deletes sessions with grants, codes and tokens, of which a person can have many.
  * @returns whether there may be more
  */
-async function deleteSessions(tx: EntityManager, environmentId: string, ids: string[], most: number): Promise<boolean> {
+async function deleteSessions(tx: EntityManager, environmentId: string, ids: string[], max: number): Promise<boolean> {
   const [, tokens] = await tx.query<[unknown[], number]>(
     `delete from refresh_tokens where ctid = any (array(select ctid from refresh_tokens where kind = 'grant' and family_id in (
        select id from grants where environment_id = $1 and identity_id = any($2)) limit $3))`,
-    [environmentId, ids, most],
+    [environmentId, ids, max],
   );
-  if (tokens === most) return true;
+  if (tokens === max) return true;
   // Codes and grants are deleted with their session.
   const [, sessions] = await tx.query<[unknown[], number]>(
     `delete from sessions where id in (select id from sessions where environment_id = $1 and identity_id = any($2) limit $3)`,
-    [environmentId, ids, most],
+    [environmentId, ids, max],
   );
-  return sessions === most;
+  return sessions === max;
 }
 
 /**
@@ -85,14 +85,10 @@ export async function removeSessionsOfConnections(
   { environmentId }: Of,
   batchSize: number,
 ): Promise<boolean> {
-  const [, deleted] = await tx.query<[unknown[], number]>(
-    `delete from sessions where id = any (array(
-       select s.id from sso_connections c
-         cross join lateral (select id from sessions where sso_connection_id = c.id and environment_id = $1 offset 0) s
-       where c.environment_id = $1 limit $2))`,
-    [environmentId, batchSize],
-  );
-  return deleted === batchSize;
+  const found = `select s.id from sso_connections c
+      cross join lateral (select id from sessions where sso_connection_id = c.id and environment_id = $2 offset 0) s
+    where c.environment_id = $2`;
+  return deleteFoundSessions(tx, found, [batchSize, environmentId]);
 }
 
 /**
@@ -105,12 +101,25 @@ export async function removeFormerMembersSessions(
   { accountId, environmentId }: Of,
   batchSize: number,
 ): Promise<boolean> {
+  const found = `select s.id from identities i
+      cross join lateral (select id from sessions where identity_id = i.id and environment_id = $2 offset 0) s
+    where i.account_id = $3`;
+  return deleteFoundSessions(tx, found, [batchSize, environmentId, accountId]);
+}
+
+/**
+ * Deletes sessions, as many as a batch has.
+ * @param found SQL for their ids; `$1` is the size of the batch
+ * @returns whether there may be more
+ */
+async function deleteFoundSessions(
+  tx: EntityManager,
+  found: string,
+  values: [batchSize: number, ...unknown[]],
+): Promise<boolean> {
   const [, deleted] = await tx.query<[unknown[], number]>(
-    `delete from sessions where id = any (array(
-       select s.id from identities i
-         cross join lateral (select id from sessions where identity_id = i.id and environment_id = $2 offset 0) s
-       where i.account_id = $1 limit $3))`,
-    [accountId, environmentId, batchSize],
+    `delete from sessions where id = any (array(${found} limit $1))`,
+    values,
   );
-  return deleted === batchSize;
+  return deleted === values[0];
 }
