@@ -5,20 +5,13 @@ import { isStorable } from '../../platform/database/storable.js';
 import type { Services } from '../../services.js';
 import { operation } from '../surfaces/operation.js';
 import { OneOf } from '../surfaces/schemas.js';
-import { Action, Context, Decision, identityOf, nodeOf, Resource, Subject } from './shapes.js';
+import { Action, asking, Context, Decision, identityOf, nodeOf, Resource, Subject } from './shapes.js';
 
 const Parts = { subject: Subject, action: Action, resource: Resource };
 type Part = keyof typeof Parts;
 type Question = Static<Type.TObject<typeof Parts>>;
 
 const semantics = ['execute_all', 'deny_on_first_deny', 'permit_on_first_permit'] as const;
-const common = {
-  tag: 'AuthZEN',
-  level: 'environment',
-  method: 'POST',
-  events: [],
-  permission: 'authorization.evaluate',
-} as const;
 const about =
   'Subject type `identity`; resource type `node`, or `environment` with its ID for the root; the action is the key of ' +
   'a permission.';
@@ -52,7 +45,7 @@ async function decide(services: Services, environmentId: string, questions: read
 }
 
 export const accessEvaluation = operation({
-  ...common,
+  ...asking,
   id: 'accessEvaluation',
   path: '/evaluation',
   summary: 'Evaluate access (AuthZEN 1.0 §6)',
@@ -63,7 +56,7 @@ export const accessEvaluation = operation({
 });
 
 export const accessEvaluations = operation({
-  ...common,
+  ...asking,
   id: 'accessEvaluations',
   path: '/evaluations',
   summary: 'Evaluate access in bulk (AuthZEN 1.0 §7)',

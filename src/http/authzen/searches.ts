@@ -8,6 +8,7 @@ import {
   Action,
   AnsweredPage,
   AskedPage,
+  asking,
   Context,
   identityOf,
   nodeOf,
@@ -17,13 +18,6 @@ import {
   SubjectType,
 } from './shapes.js';
 
-const common = {
-  tag: 'AuthZEN',
-  level: 'environment',
-  method: 'POST',
-  events: [],
-  permission: 'authorization.evaluate',
-} as const;
 const more = { context: Type.Optional(Context), page: AskedPage };
 const answer = <S extends Type.TSchema>(result: S) => ({
   200: Type.Object({ results: Type.Array(result), page: AnsweredPage }),
@@ -33,7 +27,7 @@ const nobody: FoundPage = { ids: [], next: null };
 const usual = 100;
 
 export const searchSubjects = operation({
-  ...common,
+  ...asking,
   id: 'accessSearchSubject',
   path: '/search/subject',
   summary: 'Search subjects (AuthZEN 1.0 §8.1): who has a permission at a node',
@@ -53,7 +47,7 @@ export const searchSubjects = operation({
 });
 
 export const searchResources = operation({
-  ...common,
+  ...asking,
   id: 'accessSearchResource',
   path: '/search/resource',
   summary: 'Search resources (AuthZEN 1.0 §8.2): where a subject has a permission',
@@ -80,7 +74,7 @@ export const searchResources = operation({
 });
 
 export const searchActions = operation({
-  ...common,
+  ...asking,
   id: 'accessSearchAction',
   path: '/search/action',
   summary: 'Search actions (AuthZEN 1.0 §8.3): which permissions a subject has at a node',

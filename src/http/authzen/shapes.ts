@@ -1,6 +1,15 @@
 import { type TProperties, Type } from 'typebox';
 import { isUuid } from '../../platform/uuid.js';
 
+/** What all operations of AuthZEN have in common. */
+export const asking = {
+  tag: 'AuthZEN',
+  level: 'environment',
+  method: 'POST',
+  events: [],
+  permission: 'authorization.evaluate',
+} as const;
+
 /** AuthZEN 1.0 §5: properties that it does not name are ignored, since policies of other services may need them. */
 const Open = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: true });
 const Properties = { properties: Type.Optional(Type.Object({}, { additionalProperties: true })) };

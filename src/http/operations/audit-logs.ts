@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { always, paginated } from '../surfaces/lists.js';
-import { Answer, errors, operation } from '../surfaces/operation.js';
+import { errors, operation } from '../surfaces/operation.js';
 import { ById, listOf } from '../surfaces/schemas.js';
 import {
   AuditDetailView,
@@ -73,9 +73,7 @@ export const exportAuditLogs = operation({
   answers: { 200: ExportAnswer, ...errors('validation.failed') },
   async handle({ services, scope, caller, query }) {
     const place = await placeOf(services, scope, caller);
-    const batches = await services.auditLog.export(place, filtersOf(query), query.format);
-    const { body, headers } = exported(query.format, batches);
-    return new Answer(200, body, headers);
+    return exported(query.format, await services.auditLog.export(place, filtersOf(query), query.format));
   },
 });
 

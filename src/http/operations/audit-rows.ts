@@ -6,6 +6,7 @@ import type { AuditRow } from '../../domain/audit/rows.js';
 import { eventCategories, eventOutcomes, eventSeverities } from '../../domain/events/event-kind.js';
 import { isUuid } from '../../platform/uuid.js';
 import { listQuery } from '../surfaces/lists.js';
+import { Answer } from '../surfaces/operation.js';
 import { inBytes } from '../surfaces/proofs.js';
 import { Growing, Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from '../surfaces/schemas.js';
 import { worded } from '../surfaces/validation-words.js';
@@ -141,14 +142,12 @@ export const ExportAnswer = {
   content: { 'application/x-ndjson': { schema: File }, 'text/csv': { schema: File } },
 } as unknown as TSchema;
 
-/** Returns the rows as a stream, which reads them no faster than the caller does. */
-export const exported = (format: keyof typeof contentTypes, batches: AsyncIterable<AuditRow[]>) => ({
-  body: Readable.from(format === 'csv' ? csvLines(batches) : jsonLines(batches), inBytes),
-  headers: {
+/** Answers with the rows as a stream, which reads them no faster than the caller does. */
+export const exported = (format: keyof typeof contentTypes, batches: AsyncIterable<AuditRow[]>) =>
+  new Answer(200, Readable.from(format === 'csv' ? csvLines(batches) : jsonLines(batches), inBytes), {
     'content-type': contentTypes[format],
     'content-disposition': `attachment; filename="audit-log.${format}"`,
-  },
-});
+  });
 
 async function* jsonLines(batches: AsyncIterable<AuditRow[]>) {
   for await (const rows of batches) yield rows.map((row) => `${JSON.stringify(presentRow(row))}\n`).join('');

@@ -14,7 +14,7 @@ import {
   presentRow,
 } from '../operations/audit-rows.js';
 import { always, paginated } from '../surfaces/lists.js';
-import { Answer, errors, operation } from '../surfaces/operation.js';
+import { errors, operation } from '../surfaces/operation.js';
 import { ById, listOf } from '../surfaces/schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
@@ -58,9 +58,8 @@ export const exportAuditLog = operation({
   waitsMs: Number.POSITIVE_INFINITY,
   answers: { 200: ExportAnswer, ...errors('validation.failed') },
   async handle({ services, scope, caller, query }) {
-    const batches = await services.auditLog.export(placeOf(scope, caller, 'all'), filtersOf(query), query.format);
-    const { body, headers } = exported(query.format, batches);
-    return new Answer(200, body, headers);
+    const place = placeOf(scope, caller, 'all');
+    return exported(query.format, await services.auditLog.export(place, filtersOf(query), query.format));
   },
 });
 
