@@ -80,7 +80,7 @@ const completeStatement = {
 
 // Locks the user before the sign-in, in the same order as a reset of factors.
 const lockStatement = {
-  name: 'hold_pending_user_sign_in',
+  name: 'lock_pending_user_sign_in',
   text: `
 with person as materialized (select id, mfa_reset_at, email_changed_at from users where id = $1 for share)
 select person.mfa_reset_at as "mfaResetAt", person.email_changed_at as "emailChangedAt"
@@ -149,7 +149,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
       return locked ?? null;
     },
 
-    /** Completes the sign-in. @param on the transaction that holds it */
+    /** Completes the sign-in. @param on the transaction that has locked it */
     async complete(id: string, on: Statements): Promise<void> {
       await on.statement(completeStatement, [id, now()]);
     },

@@ -25,7 +25,7 @@ const ofUserStatement = {
 
 // Locks the owner before the key is read, in the same order as a removal or a reset of factors.
 const lockOwnerStatement = {
-  name: 'hold_owner_of_admin_webauthn_key',
+  name: 'lock_owner_of_admin_webauthn_key',
   text: `
 select id as "ownerId", ${provedAsOf}
 from users where id = (select user_id from user_mfa_factors where credential_id = $1) for share`,

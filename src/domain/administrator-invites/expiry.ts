@@ -26,12 +26,12 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
       }),
     expire: (id) =>
       within(id, async (tx) => {
-        await keepAdministrationOf(tx, id);
+        await lockAdministrationOf(tx, id);
         await expireAdministratorInvites(tx, { id }, now());
       }),
     cancel: (id, reason) =>
       within(id, async (tx) => {
-        await keepAdministrationOf(tx, id);
+        await lockAdministrationOf(tx, id);
         await expireAdministratorInvites(tx, { id }, now());
         const open = { id, status: 'pending' as const };
         const invite = await tx.findOneBy(AdministratorInvite, open);
@@ -45,7 +45,7 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
 }
 
 /** Locks the invite's Account before the invite, as accept, resend and revoke do, so that one of them comes first. */
-export async function keepAdministrationOf(tx: EntityManager, id: string): Promise<void> {
+export async function lockAdministrationOf(tx: EntityManager, id: string): Promise<void> {
   const invite = await tx.findOne(AdministratorInvite, { where: { id }, select: { id: true, accountId: true } });
   if (invite) await lockAdministration(tx, invite);
 }

@@ -16,7 +16,7 @@ export interface Consents {
    * Adds a scope to the person's consent.
    * @throws DomainError auth.invalid_credentials if their membership has ended
    */
-  give(client: OfClient, identityId: string, scope: readonly string[]): Promise<void>;
+  grant(client: OfClient, identityId: string, scope: readonly string[]): Promise<void>;
 }
 
 /**
@@ -48,7 +48,7 @@ export function createConsents({ db, now }: { db: Db; now: Clock }): Consents {
       return found !== undefined && scope.every((name) => found.scope.includes(name));
     },
 
-    async give(client, identityId, scope) {
+    async grant(client, identityId, scope) {
       const { id, accountId, environmentId } = client;
       const place = environmentScopeOf(client);
       await db.transaction(place, async (tx) => {

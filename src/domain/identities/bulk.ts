@@ -26,7 +26,7 @@ export interface BulkIdentity extends NewIdentity {
   passwordHash: string | null;
   /** Authenticator apps that the person uses elsewhere. */
   apps: readonly AppElsewhere[];
-  /** The role to give, at the node or at the root. */
+  /** The role to assign, at the node or at the root. */
   roleId: string | null;
   nodeId: string | null;
 }
@@ -72,15 +72,15 @@ export function createBulkIdentities({ db, sealing, passwords, assignments, now 
    * @throws DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
    */
   async function add(scope: EnvironmentScope, caller: Caller, candidates: readonly Candidate[]): Promise<Added[]> {
-    const { accepted, refused, give } = await granted(assignments, scope, caller, candidates);
+    const { accepted, refused, assign } = await granted(assignments, scope, caller, candidates);
     const work = async (tx: EntityManager) => {
       const rows = accepted.map(({ one }) => one);
       const made = await addIdentities(tx, scope, rows, now());
-      const gifts = made.flatMap((result, i): PlacedAssignment[] => {
+      const assigned = made.flatMap((result, i): PlacedAssignment[] => {
         const place = accepted[i]?.place;
         return place && result.status === 'created' ? [{ ...place, identityId: result.id }] : [];
       });
-      await give(tx, gifts);
+      await assign(tx, assigned);
       for (const [i, result] of made.entries()) {
         const isOut = result.status === 'created' && accepted[i]?.one.isActive === false;
         if (isOut) await setActive(tx, scope, result.id, { isActive: false, at: now() });
@@ -145,7 +145,7 @@ async function granted(
   candidates: readonly Candidate[],
 ) {
   const withRole = candidates.filter((one): one is Candidate & { roleId: string } => one.roleId !== null);
-  const { places, give } = await assignments.forNewcomers(
+  const { places, assign } = await assignments.forNewcomers(
     scope,
     caller,
     withRole.map(({ roleId, nodeId }) => ({ roleId, nodeId })),
@@ -158,7 +158,7 @@ async function granted(
     refused.set(one, { status: 'failed', error: place });
     return [];
   });
-  return { accepted, refused, give };
+  return { accepted, refused, assign };
 }
 
 function assertFewPasswords(wanted: readonly (BulkIdentity | DomainError)[]): void {

@@ -144,7 +144,7 @@ where token_hash = $1 and channel = $2 and expires_at > $3 and completed_at is n
 
 // Locks the person before the sign-in, as everything does that ends a person's sign-ins.
 const lockStatement = {
-  name: 'hold_pending_sign_in',
+  name: 'lock_pending_sign_in',
   text: `
 with person as materialized (select id from identities where (account_id = $1) is true and id = $2 for share)
 select p.id from pending_sign_ins p join person on person.id = p.identity_id

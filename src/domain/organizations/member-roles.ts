@@ -17,7 +17,7 @@ export async function assignRoles(
 ): Promise<string[]> {
   if (roleIds.length === 0) return [];
   const wanted = [...new Set(roleIds)];
-  await keepRoles(tx, scope, wanted);
+  await lockRoles(tx, scope, wanted);
   const there = await heldAt(tx, scope, { nodeId, identityId, at });
   const isOver = new Map(there.map(({ roleId, isHeld }) => [roleId, !isHeld]));
   const missing = wanted.filter((id) => isOver.get(id) !== false);
@@ -97,7 +97,7 @@ export async function heldInside(
 }
 
 /** Locks roles until the end of the transaction. @throws DomainError role.not_found */
-async function keepRoles(
+async function lockRoles(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   ids: readonly string[],

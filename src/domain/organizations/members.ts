@@ -5,7 +5,7 @@ import { Organization } from '../../../entities/organization.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { keepMembers } from '../access/assignments/concurrent-removal.js';
+import { lockMembers } from '../access/assignments/concurrent-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { organizationType } from '../hierarchy/rules.js';
@@ -31,7 +31,7 @@ export interface NewMember {
 export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
   const { organizationId, identityId, roleIds, at } = member;
   const assignGroupRoles = await groupRolesOf(tx, scope, member);
-  const there = await keepMembers(tx, scope, [{ identityId }]);
+  const there = await lockMembers(tx, scope, [{ identityId }]);
   if (!there.has(identityId)) throw new DomainError('identity.not_found');
   const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
   const { accountId, environmentId } = scope;

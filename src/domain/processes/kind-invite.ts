@@ -1,6 +1,6 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { dbWithin } from '../../platform/database/db-within.js';
-import { createAdministratorInviteExpiry, keepAdministrationOf } from '../administrator-invites/expiry.js';
+import { createAdministratorInviteExpiry, lockAdministrationOf } from '../administrator-invites/expiry.js';
 import { administratorInviteInput } from '../administrator-invites/process.js';
 import { startLater } from '../outbox.js';
 import { invitesOf } from './any-invite.js';
@@ -20,7 +20,7 @@ export const inviteKind: Kind = {
     inputOf,
   }),
   verbs: { cancel: ['pending'], resend: ['pending', 'expired'], extend: ['pending'] },
-  lockFirst: keepAdministrationOf,
+  lockFirst: lockAdministrationOf,
   async cancel(tx, row, now) {
     await createAdministratorInviteExpiry({ db: dbWithin(tx), now }).cancel(row.id, 'cancelled_by_operator');
     // Otherwise its workflow would sleep on for days if the cancel does not reach Temporal.

@@ -35,7 +35,7 @@ export async function settleRoles(
 
 async function settleSome(tx: EntityManager, directory: Directory, ids: readonly string[], at: Date): Promise<void> {
   const { scope, directoryId, organizationId } = directory;
-  await keepPeople(tx, directory, ids);
+  await lockPeople(tx, directory, ids);
   const values = [scope.accountId, scope.environmentId, directoryId, ids];
   const wanted = await tx.query<Held[]>(
     `select distinct gm.identity_id as "identityId", p.role_id as "roleId", p.node_id as "nodeId"
@@ -67,14 +67,14 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     superfluous,
   ]);
   const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
-  for (const some of partsOf(missing, maxAssigned)) await give(tx, directory, some, at);
+  for (const some of partsOf(missing, maxAssigned)) await assign(tx, directory, some, at);
 }
 
 /**
  * Waits for transactions that are removing one of the people from the Environment or the organization: later reads do
  * not find that person any more. A removal that comes later finds the roles granted here, and removes them.
  */
-async function keepPeople(
+async function lockPeople(
   tx: EntityManager,
   { scope, organizationId }: Directory,
   ids: readonly string[],
@@ -92,7 +92,7 @@ async function keepPeople(
 }
 
 /** Assigns roles on behalf of groups, for the times that are free: assignments made by hand stay what they are. */
-async function give(tx: EntityManager, directory: Directory, wanted: readonly Held[], at: Date, look = 1) {
+async function assign(tx: EntityManager, directory: Directory, wanted: readonly Held[], at: Date, look = 1) {
   if (wanted.length === 0) return;
   const { scope, directoryId } = directory;
   const free = await freeTimes(tx, scope, wanted, at);
@@ -106,7 +106,7 @@ async function give(tx: EntityManager, directory: Directory, wanted: readonly He
   const crossed = new Set(free.filter((_, i) => written[i]?.status === 'failed').map(keyOf));
   if (look < maxLooks) {
     const again = wanted.filter((one) => crossed.has(keyOf(one)));
-    await give(tx, directory, again, at, look + 1);
+    await assign(tx, directory, again, at, look + 1);
   }
 }
 

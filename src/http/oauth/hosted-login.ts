@@ -251,7 +251,7 @@ export function createHostedLogin(
       // If an enrollment was offered on the way here, the person has postponed it.
       const isEnough = decision.step === 'done' || (decision.step === 'enroll' && decision.until !== null);
       if (!isEnough) return begin();
-      await consents.give(visit.client, session.identityId, visit.authorizeRequest.scope);
+      await consents.grant(visit.client, session.identityId, visit.authorizeRequest.scope);
       return issue(visit, session);
     },
   };

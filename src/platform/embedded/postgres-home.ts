@@ -55,7 +55,7 @@ export async function postgresHome(dataDir: string): Promise<PostgresHome> {
 }
 
 /** Makes the account the owner of a file or folder. */
-export async function giveTo({ uid, gid }: Account, path: string): Promise<void> {
+export async function changeOwner({ uid, gid }: Account, path: string): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid);
 }
 

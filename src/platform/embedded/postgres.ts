@@ -8,7 +8,7 @@ import { StartError } from '../start-error.js';
 import { type Child, type Exit, runChild, running, startChild, untilReady } from './children.js';
 import { type Claim, claimFolder, identityOf, stopStranger } from './claims.js';
 import { onFreePorts, rememberedPort, rememberPort } from './ports.js';
-import { giveTo, type PostgresHome, postgresHome } from './postgres-home.js';
+import { changeOwner, type PostgresHome, postgresHome } from './postgres-home.js';
 
 const DATABASE = 'gatehouse';
 const SUPERUSER = 'postgres';
@@ -101,10 +101,10 @@ async function createCluster(cluster: Cluster, dataDir: string): Promise<string>
   const password = randomBytes(24).toString('hex');
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { mode: 0o700 });
-  await giveTo(account, draft);
+  await changeOwner(account, draft);
   await rm(passwordFile, { force: true });
   await writeFile(passwordFile, password, { mode: 0o600 });
-  await giveTo(account, passwordFile);
+  await changeOwner(account, passwordFile);
   try {
     const args = [`--pgdata=${draft}`, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
     // The built-in locale sorts and compares the same on every machine.

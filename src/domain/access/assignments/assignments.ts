@@ -18,7 +18,7 @@ import {
   type WantedAssignment,
   writeAssignments,
 } from './assigning.js';
-import { keepMembers, retryWhenRemoved } from './concurrent-removal.js';
+import { lockMembers, retryWhenRemoved } from './concurrent-removal.js';
 import { assigning, createGrantRules, permissionKeysOf } from './grant-rules.js';
 import { listAssignments, type NamedAssignment, withNames } from './lists.js';
 import { removeAssignments } from './removing.js';
@@ -60,7 +60,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       );
       const allowed = placed.filter((one): one is PlacedAssignment => !(one instanceof DomainError));
       const { there, written } = await db.transaction(scope, async (tx) => {
-        const there = await keepMembers(tx, scope, allowed);
+        const there = await lockMembers(tx, scope, allowed);
         const still = allowed.filter(({ identityId }) => there.has(identityId));
         return { there, written: await writeAssignments(tx, scope, still, at) };
       });
@@ -109,9 +109,9 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * For many Identities, in two steps: first whether each assignment is allowed, then the writing.
-     * @returns `places`: the node or refusal of each, in order; `give`: writes the allowed ones, in the caller's
+     * @returns `places`: the node or refusal of each, in order; `assign`: writes the allowed ones, in the caller's
      *   transaction
-     * @throws (from `give`) DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
+     * @throws (from `assign`) DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
      */
     async forNewcomers(scope: EnvironmentScope, caller: Caller, wanted: readonly RoleAtNode[]) {
       const at = now();
@@ -123,7 +123,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
           wanted.map((one) => ({ ...one, ...open })),
           at,
         ),
-        give: (tx: EntityManager, placed: readonly PlacedAssignment[]): Promise<unknown> =>
+        assign: (tx: EntityManager, placed: readonly PlacedAssignment[]): Promise<unknown> =>
           writeAssignments(tx, scope, placed, at),
       };
     },

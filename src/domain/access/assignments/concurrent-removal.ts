@@ -16,12 +16,12 @@ export function asNotFound(error: unknown): unknown {
 }
 
 /**
- * Keeps members in the Environment until the end of the transaction. Somebody who leaves it stays in the Account's
- * directory, where no constraint keeps them from being given a role: they would hold it once they come back. The
- * Identity is locked first, as a removal does.
+ * Locks members, so that they stay in the Environment until the end of the transaction. Somebody who leaves it stays
+ * in the Account's directory, where no constraint keeps them from being given a role: they would hold it once they come
+ * back. The Identity is locked first, as a removal does.
  * @returns those who are members
  */
-export async function keepMembers(
+export async function lockMembers(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   placed: readonly { identityId: string }[],
