@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
-import { keepWaymarks, waymarkRules } from '../../src/domain/identities/waymarks.js';
+import { renewWaymarks, waymarkRules } from '../../src/domain/identities/waymarks.js';
 import type { Installation } from '../installation.js';
 import { type Seed, seed as seedBase } from '../seed.js';
 import { insertAll } from './insert-all.js';
@@ -68,7 +68,7 @@ export async function fillSized(
 async function setWaymarks(owner: pg.Client): Promise<void> {
   const statement = async <Row>({ text }: { text: string }, values: readonly unknown[]) =>
     (await owner.query(text, [...values])).rows as Row[];
-  await keepWaymarks({ statement }, null, { ...waymarkRules, settledMs: 0 });
+  await renewWaymarks({ statement }, null, { ...waymarkRules, settledMs: 0 });
 }
 
 interface Rows {

@@ -38,12 +38,12 @@ export interface DemoData {
 
 /**
  * Makes an Account to try things with, by the same rules as any other. It keeps what exists already.
- * @param keptApiKey the key of an earlier start: the database holds only its hash
+ * @param earlierApiKey the key of an earlier start: the database holds only its hash
  */
 export async function prepareDemoData(
   databaseUrl: string,
   secrets: DevSecrets,
-  keptApiKey: string | null,
+  earlierApiKey: string | null,
 ): Promise<DemoData> {
   return withDb(databaseUrl, async (db) => {
     const passwords = createPasswords({ breachUrl: null });
@@ -58,7 +58,7 @@ export async function prepareDemoData(
       applicationSlug: application.slug,
       environmentSlug: environment.slug,
       clientId: await clientOf(db, scope),
-      apiKey: await apiKeyOf(db, scope, keptApiKey),
+      apiKey: await apiKeyOf(db, scope, earlierApiKey),
     };
   });
 }

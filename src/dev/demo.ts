@@ -12,8 +12,8 @@ export type Demo = DemoFile & { file: string };
 /** Makes the demo data, with the API key of an earlier start if there was one. */
 export async function seedDemo(config: Config, { databaseUrl }: Parts, secrets: DevSecrets): Promise<DemoData> {
   const earlier = await readFile(config.demoFile, 'utf8').catch(() => null);
-  const { api_key: keptApiKey = null } = earlier ? (JSON.parse(earlier) as { api_key?: string }) : {};
-  return prepareDemoData(databaseUrl, secrets, keptApiKey);
+  const { api_key: earlierApiKey = null } = earlier ? (JSON.parse(earlier) as { api_key?: string }) : {};
+  return prepareDemoData(databaseUrl, secrets, earlierApiKey);
 }
 
 /** Writes `demo.json`, readable only by its owner. The file appears at once with all its contents. */

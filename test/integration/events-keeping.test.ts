@@ -1,4 +1,4 @@
-import { keepEvents } from '../../src/domain/housekeeping/events.js';
+import { maintainEvents } from '../../src/domain/housekeeping/events.js';
 import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { allEnded, settle, writeEvents } from '../support/audit-events.js';
@@ -80,7 +80,7 @@ test('there is a partition for this month and the three to come, created again a
     created_at: `date_trunc('month', now(), 'UTC') + interval '3 months 1 hour'`,
   });
   expect((await rowsOf(api, 'select id from events_default')).length).toBe(2);
-  expect(await keepEvents(api.database.db, 365)).toBe(0);
+  expect(await maintainEvents(api.database.db, 365)).toBe(0);
   expect((await rowsOf<{ id: string }>(api, `select id from ${last} order by id`)).map(({ id }) => id)).toEqual(
     late.sort(),
   );
@@ -171,9 +171,9 @@ test('a transaction that locks the table is not waited for, and the next run doe
     );
     await client.query('begin');
     await client.query('select from events limit 1');
-    expect(await keepEvents(api.database.db, 365)).toBe(0);
+    expect(await maintainEvents(api.database.db, 365)).toBe(0);
     await client.query('rollback');
-    await keepEvents(api.database.db, 365);
+    await maintainEvents(api.database.db, 365);
     expect(await partitions()).toContain(last);
   }, api.database.ownerUrl);
 });

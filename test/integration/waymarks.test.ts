@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { fromWaymark, keepWaymarks } from '../../src/domain/identities/waymarks.js';
+import { fromWaymark, renewWaymarks } from '../../src/domain/identities/waymarks.js';
 import { rangeOf } from '../../src/domain/lists/paging.js';
 import { type Ask, statementOf } from '../../src/domain/lists/row-pages.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -53,7 +53,7 @@ async function leave({ scope }: TestAccount, count: number, on: On = alone): Pro
 async function keep(with_ = rules): Promise<number> {
   let all = 0;
   for (let after: string | null = null; ; ) {
-    const { placed, next } = await keepWaymarks(api.database.db, after, with_);
+    const { placed, next } = await renewWaymarks(api.database.db, after, with_);
     all += placed;
     if (next === null) return all;
     after = next;

@@ -24,7 +24,7 @@ export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
  * of the tables' owner: the service itself cannot delete an event.
  * @returns how many months were dropped, or 1 if some of those events were deleted; then there may be more
  */
-export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
+export async function maintainEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
   await countEvents(db);
   const made = await unlessHeldUp(() => db.statement(prepare, []));
   if (!made) return 0;

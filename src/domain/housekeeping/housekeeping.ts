@@ -2,12 +2,12 @@ import { after, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { sweepClosedAccount } from '../account-closing/closed-accounts.js';
-import { keepWaymarks } from '../identities/waymarks.js';
+import { renewWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/clients/removed-clients.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import type { SweptStep } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';
-import { countEvents, keepEvents } from './events.js';
+import { countEvents, maintainEvents } from './events.js';
 import { cutOff, inProgress, rules } from './rules.js';
 import { byColumn, endedGrants, fromTheFirst, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
 
@@ -91,7 +91,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
 
   async function sweepBy({ rule: name, after: from }: SweepPlace, batchSize: number, at: Date): Promise<Batch> {
     const { rule, statement } = byName.get(name)!;
-    const end = cutOff(rule, { now: at, eventsKeptMs: days(auditRetentionDays) });
+    const end = cutOff(rule, { now: at, eventsRetentionMs: days(auditRetentionDays) });
     const [row] = await db.statement<Batch>(statement, [end, batchSize, from ?? fromTheFirst(rule)]);
     return row!;
   }
@@ -101,7 +101,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     ['webhook_stops', (place, batchSize) => endSomeStopped(db, place, batchSize)],
     ['removed_clients', (place, batchSize, at) => sweepRemovedClients(db, place, batchSize, at)],
     ['accounts', (place, batchSize, at) => sweepClosedAccount({ db, now: () => at }, place, batchSize)],
-    ['waymarks', async (place) => ({ swept: 0, next: (await keepWaymarks(db, place)).next })],
+    ['waymarks', async (place) => ({ swept: 0, next: (await renewWaymarks(db, place)).next })],
     [
       'certificates',
       async (place, batchSize, at) => ({
@@ -135,7 +135,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
         return { table: 'row_counts', deleted: row!.merged, next };
       }
       if (here.rule === 'events') {
-        const dropped = await keepEvents(db, auditRetentionDays);
+        const dropped = await maintainEvents(db, auditRetentionDays);
         return { table: 'months of events', deleted: dropped, next: dropped === 0 ? next : here };
       }
       const sweeping = here.rule === 'grants' ? sweepGrants(here.after, batchSize, at) : sweepBy(here, batchSize, at);

@@ -56,8 +56,8 @@ export interface WaymarkRules {
 
 export const waymarkRules: WaymarkRules = { fewest: 10_000, every: 1_000, settledMs: minutes(10) };
 
-const keep = {
-  name: 'keep_waymarks',
+const renewStatement = {
+  name: 'renew_waymarks',
   text: `select environment, placed::int from gatehouse_keep_waymarks($1, $2, $3, $4 * interval '1 millisecond')`,
 };
 
@@ -67,16 +67,16 @@ const keep = {
  * @param after the last Environment that was checked
  * @returns how many were set; and the Environment that was checked now, null if there is none left
  */
-export async function keepWaymarks(
+export async function renewWaymarks(
   db: Pick<Db, 'statement'>,
   after: string | null,
   { fewest, every, settledMs }: WaymarkRules = waymarkRules,
 ): Promise<{ placed: number; next: string | null }> {
-  const [kept] = await db.statement<{ environment: string; placed: number }>(keep, [
+  const [checked] = await db.statement<{ environment: string; placed: number }>(renewStatement, [
     after ?? nilUuid,
     fewest,
     every,
     settledMs,
   ]);
-  return { placed: kept?.placed ?? 0, next: kept?.environment ?? null };
+  return { placed: checked?.placed ?? 0, next: checked?.environment ?? null };
 }

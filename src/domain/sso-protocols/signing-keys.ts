@@ -18,7 +18,7 @@ export const connectionKeyContext = (connectionId: string): string => `sso-signi
 
 // Inserts nothing for a connection that is being deleted.
 const insertStatement = {
-  name: 'keep_sso_signing_key',
+  name: 'insert_sso_signing_key',
   text: `
 insert into sso_signing_keys (connection_id, account_id, certificate, private_key_sealed, created_at)
 select its.id, $2, $3, $4, $5
@@ -32,7 +32,7 @@ export interface SsoSigningKeysDeps {
   now: Clock;
 }
 
-/** The keys that sign our SAML messages and decrypt responses. A connection's key is created on first use, and kept. */
+/** The keys that sign our SAML messages and decrypt responses. A connection's key is created on first use, and stored. */
 export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
   const cache = new Map<string, ServiceProviderKey>();
   const beingMade = new Map<string, Promise<SsoSigningKey | null>>();

@@ -26,7 +26,7 @@ export type AdministratorArrival = { refusal: AdministratorRefusal } | { signedI
 export interface AdministratorSsoDeps {
   db: Db;
   signIn: Pick<SignIn, 'signInByProvider'>;
-  sessions: Pick<ProviderSessions, 'keep'>;
+  sessions: Pick<ProviderSessions, 'store'>;
   now: Clock;
 }
 
@@ -57,7 +57,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;
         const { userId, emailChangedAt, linkId } = admitted;
-        return { userId, emailChangedAt, ssoSessionId: await sessions.keep(tx, connection, { assertion, linkId }) };
+        return { userId, emailChangedAt, ssoSessionId: await sessions.store(tx, connection, { assertion, linkId }) };
       });
     // Another request may have just created, linked or admitted the same person; a second try finds them.
     const found = await admit().catch((error: unknown) => {

@@ -28,7 +28,7 @@ export function createEndUserSso({
   now,
 }: {
   db: Db;
-  sessions: Pick<ProviderSessions, 'keep'>;
+  sessions: Pick<ProviderSessions, 'store'>;
   now: Clock;
 }) {
   return {
@@ -61,7 +61,7 @@ export function createEndUserSso({
         : { refusal: 'reauthentication_missing' as const };
       if ('identityId' in admitted) {
         const { identityId, linkId } = admitted;
-        const ssoSessionId = await sessions.keep(tx, connection, { assertion, linkId });
+        const ssoSessionId = await sessions.store(tx, connection, { assertion, linkId });
         return { identityId, connectionId, ssoSessionId, amr: assertion.amr, authTime: provedAt(assertion, now()) };
       }
       await recordSsoRefusal(tx, { ...request, reason: admitted.refusal, outcome: 'denied' });

@@ -36,7 +36,7 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
      * Stores the provider session of an assertion, in the transaction that links its subject.
      * @returns its id, for the session here
      */
-    async keep(
+    async store(
       tx: EntityManager,
       { id: connectionId, accountId, environmentId }: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'>,
       { assertion, linkId }: { assertion: Pick<Assertion, 'sessionIndex' | 'sessionUntil' | 'handle'>; linkId: string },

@@ -102,8 +102,8 @@ select ${columns}, browser_hash as "browserHash",
 from sso_requests where id = $1 and expires_at > $2`,
 };
 // A test shows what the provider has answered, whatever came after.
-const keepStatement = {
-  name: 'keep_sso_answer',
+const storeStatement = {
+  name: 'store_sso_answer',
   text: `
 update sso_requests set sealed_secrets = null,
   sealed_answer = case when purpose <> 'test' and ${isEndedAtProvider('connection_id', '$3::bytea')} then $4 else $2 end
@@ -162,9 +162,9 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
 
   const rememberedSince = () => after(now(), -afterLife);
 
-  async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<boolean> {
-    const kept = await run(keepStatement, [id, seal(id, outcome), lastingNameIn(outcome), seal(id, withdrawn)]);
-    return kept.length > 0;
+  async function storeOutcome(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<boolean> {
+    const stored = await run(storeStatement, [id, seal(id, outcome), lastingNameIn(outcome), seal(id, withdrawn)]);
+    return stored.length > 0;
   }
 
   return {
@@ -234,7 +234,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
      * meanwhile, that. Only the system's scope can see whether it has.
      * @returns false if the request is gone: with its connection, or because that has another provider by now
      */
-    keep,
+    storeOutcome,
 
     /**
      * Withdraws responses of a connection's provider that no browser has collected yet: it is then refused. Waits for
@@ -249,7 +249,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       const rows = await tx.query<{ id: string; sealedAnswer: string }[]>(answeredText, [connectionId, now()]);
       for (const { id, sealedAnswer } of rows) {
         const outcome = readOutcome(sealing.open(sealedAnswer, answerContext(id)));
-        if ('assertion' in outcome && isMeant(outcome.assertion)) await keep(inTransaction(tx), id, withdrawn);
+        if ('assertion' in outcome && isMeant(outcome.assertion)) await storeOutcome(inTransaction(tx), id, withdrawn);
       }
     },
 

@@ -170,17 +170,17 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       const outcome = await outcomeOf(connection, taken, { protocol, verify });
       const isCounted = taken.purpose !== 'test';
       if ('assertion' in outcome) {
-        const isKept = await requests.keep((...asked) => db.statement(...asked), taken.id, outcome);
-        if (!isKept) return null;
+        const isStored = await requests.storeOutcome((...asked) => db.statement(...asked), taken.id, outcome);
+        if (!isStored) return null;
         if (isCounted) await noteSuccess(run, connection, now());
       } else {
-        const isKept = await db.transaction({ accountId }, async (tx) => {
+        const isStored = await db.transaction({ accountId }, async (tx) => {
           // The request is locked before the connection, as everywhere.
-          if (!(await requests.keep(inTransaction(tx), taken.id, outcome))) return false;
+          if (!(await requests.storeOutcome(inTransaction(tx), taken.id, outcome))) return false;
           if (isCounted) await noteRefusal(tx, connection, taken, outcome.refusal);
           return true;
         });
-        if (!isKept) return null;
+        if (!isStored) return null;
       }
       return { requestId: taken.id, deliverer };
     },

@@ -18,7 +18,7 @@ import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
 import { attemptNow } from './delivery-status.js';
 import { activeWebhook, findWebhook, lockOwner, ownOf, type WebhookScope } from './find.js';
-import { asItStands } from './stops.js';
+import { withStop } from './stops.js';
 
 /** A delivery with its attempts and with the columns that lists leave out. */
 export type WholeDelivery = WebhookDelivery & Pick<ShownDelivery, 'attempts'>;
@@ -129,7 +129,7 @@ async function findDelivery(
   const where = { ...ownOf(scope), webhookId, id };
   const delivery = await tx.findOne(WebhookDelivery, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
   if (!delivery) throw new DomainError('webhook.delivery_not_found');
-  return asItStands(tx, scope, delivery);
+  return withStop(tx, scope, delivery);
 }
 
 async function withAttempts(

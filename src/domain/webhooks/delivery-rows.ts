@@ -11,14 +11,14 @@ import type { WebhookScope } from './find.js';
 import { firstStop, hasStops, waitsStill } from './stops.js';
 
 /** Columns that no stop changes. Lists leave out the body, which may be large. */
-const shownAsKept = ['id', 'webhookId', 'eventId', 'eventType', 'attemptCount', 'createdAt'] as const;
+const shownAsStored = ['id', 'webhookId', 'eventId', 'eventType', 'attemptCount', 'createdAt'] as const;
 /** Columns that a stop changes for a pending delivery. */
-const shownAsItStands = ['status', 'endedReason', 'nextAttemptAt', 'settledAt'] as const;
+const shownWithStop = ['status', 'endedReason', 'nextAttemptAt', 'settledAt'] as const;
 const shownOfAttempt = ['number', 'startedAt', 'durationMs', 'statusCode', 'error', 'responseExcerpt'] as const;
 
 export type ShownAttempt = Pick<WebhookAttempt, (typeof shownOfAttempt)[number]>;
 export interface ShownDelivery
-  extends Pick<WebhookDelivery, (typeof shownAsKept)[number] | (typeof shownAsItStands)[number]> {
+  extends Pick<WebhookDelivery, (typeof shownAsStored)[number] | (typeof shownWithStop)[number]> {
   /** In the order in which they were made. */
   attempts: ShownAttempt[];
 }
@@ -34,7 +34,7 @@ const columns = ['delivery.created_at', 'delivery.id'];
 /** Few deliveries match. They have a partial index, which PostgreSQL uses only if a query states this condition. */
 const unsuccessful = `status <> 'succeeded'`;
 
-const asItStands = `
+const columnsWithStop = `
   case when stop.reason is null then delivery.status else 'cancelled' end as status,
   coalesce(stop.reason, delivery.ended_reason) as "endedReason",
   case when stop.reason is null then delivery.next_attempt_at end as "nextAttemptAt",
@@ -58,12 +58,12 @@ const deliveriesOf = (webhookId: string, conditions: (put: Bind) => string[]): R
     ].join(' and '),
   key: 'delivery.id',
   // Nearly always the rows come from an index in this order, so they are neither sorted nor read again by their key.
-  carried: [...shownAsKept.slice(1), ...shownAsItStands, 'retriedAt' as const]
+  carried: [...shownAsStored.slice(1), ...shownWithStop, 'retriedAt' as const]
     .map((property) => `delivery.${inSnakeCase(property)}`)
     .join(', '),
   shownBy: `lateral (select found.key as id, $1::uuid as account_id, found.*) delivery on true
     left join lateral ${firstStop('delivery')} stop on true`,
-  select: () => `${columnsOf('delivery', shownAsKept)}, ${asItStands}, ${attempts}`,
+  select: () => `${columnsOf('delivery', shownAsStored)}, ${columnsWithStop}, ${attempts}`,
 });
 
 /** SQL: whether the subscription is the scope's own, as `ownOf`. */

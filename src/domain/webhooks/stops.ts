@@ -55,7 +55,7 @@ export async function hasStops(tx: EntityManager, { accountId }: AccountScope, w
 }
 
 /** Returns a delivery with its current state, including a stop that its row does not have yet. */
-export async function asItStands(
+export async function withStop(
   tx: EntityManager,
   { accountId }: AccountScope,
   delivery: WebhookDelivery,
