@@ -1,7 +1,7 @@
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 
 /** What Temporal knows of a process: ids, times and kinds of failures, nothing personal. */
-export interface ProcessLook {
+export interface ProcessDescription {
   workflowId: string;
   runId: string;
   status: string;
@@ -24,7 +24,7 @@ export interface PendingStep {
 /** What the domain needs to know of running processes; `src/temporal/processes.ts` implements it. */
 export interface RunningProcesses {
   /** Returns what Temporal knows of a process, or null. @throws DomainError service.unavailable within two seconds */
-  describe(workflowId: string): Promise<ProcessLook | null>;
+  describe(workflowId: string): Promise<ProcessDescription | null>;
   /**
    * Asks a process to stop.
    * @returns false when none runs.

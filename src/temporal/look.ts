@@ -1,13 +1,13 @@
 import type { Client } from '@temporalio/client';
 import { isErrorCode } from '../domain/errors.js';
-import type { PendingStep, ProcessLook } from '../domain/running-processes.js';
+import type { PendingStep, ProcessDescription } from '../domain/running-processes.js';
 import { hasEnded } from './errors.js';
 
 /** Returns whether a run has not ended: a paused one continues when it is unpaused. */
 export const isOpen = ({ name }: { name: string }): boolean => name === 'RUNNING' || name === 'PAUSED';
 
 /** Returns what the server knows about a workflow's latest run; null if it has no run (any more). */
-export async function lookAt(client: Client, workflowId: string): Promise<ProcessLook | null> {
+export async function lookAt(client: Client, workflowId: string): Promise<ProcessDescription | null> {
   try {
     const described = await client.workflow.getHandle(workflowId).describe();
     const isAskedToStop = described.raw.workflowExtendedInfo?.cancelRequested ?? false;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { accountIntentId } from '../../workflows/ids.js';
 import { DomainError } from '../domain/errors.js';
-import type { ProcessLook, RunningProcesses } from '../domain/running-processes.js';
+import type { ProcessDescription, RunningProcesses } from '../domain/running-processes.js';
 import { partsOf } from '../platform/parts.js';
 import {
   mayRunAgain,
@@ -110,7 +110,7 @@ export function createProcesses(
       return true;
     },
 
-    describe: (workflowId: string): Promise<ProcessLook | null> =>
+    describe: (workflowId: string): Promise<ProcessDescription | null> =>
       atMost(lookWithinMs, () => within(lookWithinMs, () => lookAt(client, workflowId))),
 
     cancel: (workflowId: string): Promise<boolean> =>

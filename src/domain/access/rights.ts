@@ -34,8 +34,8 @@ where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')}`,
 };
 
 /** SQL: whether a node is within an administrator's reach, or at, above or below a node that their limits name. */
-const standsStatement = {
-  name: 'where_a_node_stands',
+const reachStatement = {
+  name: 'reach_at_node',
   text: `
 select n.path && $3::uuid[] as is_held, n.path && $4::uuid[] or exists (
     select from nodes named where named.id = any($4) and named.environment_id = $1 and n.id = any(named.path)) as is_shown
@@ -146,7 +146,7 @@ export function createRights({
     const isEverywhere = caller.roles.some(({ limits }) => covers(limits, scope));
     const limitedTo = caller.roles.flatMap(({ limits }) => limits?.node_ids ?? []);
     const values = [scope.environmentId, nodeId, reached, limitedTo];
-    const [node] = await db.statement<{ is_held: boolean; is_shown: boolean }>(standsStatement, values);
+    const [node] = await db.statement<{ is_held: boolean; is_shown: boolean }>(reachStatement, values);
     if (node?.is_held) return 'held';
     return node && (isEverywhere || node.is_shown) ? 'lacking' : 'node_not_found';
   }

@@ -8,8 +8,8 @@ import { recordEvent } from '../events/record.js';
 const claimLife = hours(24);
 
 export type Claim =
-  | { mine: true /** Older intents of the same user, which this claim discarded. */; discardedIds: string[] }
-  | { mine: false; status: AccountIntentStatus };
+  /** `discardedIds`: older intents of the same user, which this claim discarded. */
+  { mine: true; discardedIds: string[] } | { mine: false; status: AccountIntentStatus };
 
 /** Returns the current status: `expired` even if no worker has recorded it, `discarded` for a deleted intent. */
 export const intentStatusOf = (intent: AccountIntent | null, now: Date): AccountIntentStatus => {

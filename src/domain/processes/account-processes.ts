@@ -7,7 +7,7 @@ import type { AdministratorInvites } from '../administrator-invites/administrato
 import { DomainError } from '../errors.js';
 import { recordOfProcess } from '../events/process-events.js';
 import type { Page } from '../lists/paging.js';
-import type { ProcessLook, RunningProcesses } from '../running-processes.js';
+import type { ProcessDescription, RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type Extension, extendInvite } from './extend.js';
 import type { Kind, ProcessRow, ProcessSummary, Verb, WaitsFor } from './kind.js';
@@ -31,7 +31,7 @@ export interface ShownProcess extends ProcessRow, Pick<ProcessStatus, 'nextWakeU
 
 /** A process with what Temporal knows of it. */
 export interface LookedAtProcess extends ShownProcess {
-  temporal: (ProcessLook & { url: string | null }) | null;
+  temporal: (ProcessDescription & { url: string | null }) | null;
   /** `unknown`: Temporal responds, and has no such workflow (yet, or any more). */
   temporalState: 'available' | 'unknown' | 'unavailable';
 }
@@ -217,5 +217,5 @@ function assertPossible(kind: Kind, { state }: ProcessRow, verb: Verb): void {
 
 const isUnavailable = (error: unknown) => error instanceof DomainError && error.code === 'service.unavailable';
 
-const urlOf = ({ url, namespace }: AccountProcessesDeps['temporalUi'], { workflowId, runId }: ProcessLook) =>
+const urlOf = ({ url, namespace }: AccountProcessesDeps['temporalUi'], { workflowId, runId }: ProcessDescription) =>
   url && `${url}/namespaces/${namespace}/workflows/${encodeURIComponent(workflowId)}/${runId}/history`;

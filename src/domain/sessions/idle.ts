@@ -1,7 +1,7 @@
 import { minutes } from '../../platform/clock.js';
 
-/** How old the recorded last use of a session may be: a session in use costs one write in that time. */
-export const usesKeptEvery = minutes(1);
+/** How old the recorded last use of a session may be, in milliseconds: a session in use costs one write in that time. */
+export const maxLastUseAgeMs = minutes(1);
 
 /**
  * SQL: the moment at which a session ends by itself: at the end of its time, or after it was unused for as long as its

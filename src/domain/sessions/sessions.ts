@@ -8,7 +8,7 @@ import { measureEvent } from '../events/metrics.js';
 import { eventRow, recordEvent } from '../events/record.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { providerSessionsOf } from './former-providers.js';
-import { lastUse, openUntil, usesKeptEvery } from './idle.js';
+import { lastUse, maxLastUseAgeMs, openUntil } from './idle.js';
 import { type SignInRow, signInStatement } from './sign-in-statement.js';
 import { recordSignedOut } from './signed-out.js';
 
@@ -128,7 +128,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       const [found] = await db.statement<HostedSession & { usedAt: Date }>(findStatement, values);
       if (!found) return null;
       const { usedAt, ...session } = found;
-      const isDue = idleSeconds !== null && at.getTime() - usedAt.getTime() >= usesKeptEvery;
+      const isDue = idleSeconds !== null && at.getTime() - usedAt.getTime() >= maxLastUseAgeMs;
       if (isDue) await db.statement(useStatement, [session.id, at]);
       return session;
     },

@@ -12,7 +12,7 @@ import { methodNames, recoveryUrlOf, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions } from './page-options.js';
 import { refusalInJson } from './refusal-in-json.js';
-import { codeMethodOf, isRecovery, keptMethodOf, letsSignUp, offersSso, type Visit } from './visit.js';
+import { codeMethodOf, isRecovery, letsSignUp, offersSso, type Visit, withChosenMethod } from './visit.js';
 
 export interface ShownSignIn {
   /** The initial value of the field. */
@@ -46,7 +46,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   function valuesOf(visit: Visit, { email, error }: ShownSignIn) {
     const { client, authorizeRequest } = visit;
     const notice = noticeOf(visit);
-    const params = keptMethodOf(authorizeRequest.parameters);
+    const params = withChosenMethod(authorizeRequest.parameters);
     const shown = shownClient(client);
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;

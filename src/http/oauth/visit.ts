@@ -65,14 +65,17 @@ export const isRecovery = ({ parameters }: Pick<AuthorizeRequest, 'parameters'>)
 export const codeMethodOf = ({ authorizeRequest }: Pick<Visit, 'authorizeRequest'>) =>
   isRecovery(authorizeRequest) ? 'recovery' : 'code';
 
-/** Keeps the `method` of somebody who asked for a page rather than their provider; code forms set their own. */
-export function keptMethodOf({ method, ...others }: Record<string, string>): Record<string, string> {
+/**
+ * Returns the parameters with `method` only where somebody has chosen that page over their provider; forms for codes
+ * set their own.
+ */
+export function withChosenMethod({ method, ...others }: Record<string, string>): Record<string, string> {
   return method === 'password' || method === 'recovery' ? { ...others, method } : others;
 }
 
 /** A visit's authorization request as it continues later: for a page, and with the sign-in page's own choice. */
 export function flowOf({ authorizeRequest }: Pick<Visit, 'authorizeRequest'>): Record<string, string> {
-  const { prompt, ...parameters } = keptMethodOf(authorizeRequest.parameters);
+  const { prompt, ...parameters } = withChosenMethod(authorizeRequest.parameters);
   return prompt === undefined || authorizeRequest.prompt.none ? parameters : { ...parameters, prompt };
 }
 
@@ -83,7 +86,7 @@ export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, str
 
 /** Where somebody who cannot continue begins the sign-in again. */
 function restartUrlsOf(visit: Pick<Visit, 'authorizeRequest' | 'methods'>) {
-  const forgot = new URLSearchParams(keptMethodOf(visit.authorizeRequest.parameters));
+  const forgot = new URLSearchParams(withChosenMethod(visit.authorizeRequest.parameters));
   return {
     signInUrl: `/oauth/authorize?${new URLSearchParams(flowOf(visit))}`,
     forgotUrl: visit.methods.includes('password') ? `/oauth/password/forgot?${forgot}` : null,

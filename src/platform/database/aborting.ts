@@ -4,14 +4,14 @@ import { currentContext, runInContext } from '../context.js';
 /** Thrown when the read for an answer was stopped, because nobody waits for the answer any more. */
 export class RequestAborted extends Error {
   constructor(options?: ErrorOptions) {
-    super('The request was given up', options);
+    super('The request was aborted', options);
   }
 }
 
 /**
- * Runs `work` so that PostgreSQL stops it once the running request is given up. The work must only read: changes in
+ * Runs `work` so that PostgreSQL stops it once the running request is aborted. The work must only read: changes in
  * several transactions would be left half done.
- * @throws RequestAborted when the request is given up, whatever the work returned or threw
+ * @throws RequestAborted when the request is aborted, whatever the work returned or threw
  */
 export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
   const context = currentContext();
@@ -40,7 +40,7 @@ export function unstoppable<T>(work: () => T): T {
 }
 
 /**
- * Runs the work of one connection. When the request is given up, `stop` tells PostgreSQL to stop; the next use of the
+ * Runs the work of one connection. When the request is aborted, `stop` tells PostgreSQL to stop; the next use of the
  * connection comes after that.
  * @throws RequestAborted instead of an answer that nobody waits for
  */

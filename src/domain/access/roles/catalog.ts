@@ -10,7 +10,7 @@ import { DomainError, invalidField } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../../lists/paging.js';
 import { notEnded } from '../decisions/in-force.js';
-import { changeHeld } from './changes.js';
+import { recordPermissionChanges } from './changes.js';
 import { categoryOf, isReservedKey } from './permissions.js';
 
 export interface NewPermission {
@@ -119,7 +119,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, async (tx) => {
         const { key } = await lockCustom(tx, scope, id, version);
         const held = await lockHolders(tx, scope, id);
-        await changeHeld(
+        await recordPermissionChanges(
           tx,
           scope,
           held.map((role) => ({ ...role, added: [], removed: [key] })),

@@ -18,7 +18,7 @@ import type { Page } from '../../lists/paging.js';
 import { lockAssignments } from '../assignments/removing.js';
 import type { Evaluation } from '../decisions/evaluate.js';
 import type { ReachedNodes } from '../rights.js';
-import { changeHeld } from './changes.js';
+import { recordPermissionChanges } from './changes.js';
 import { lackingAt } from './granting.js';
 import { assignableRoles, type CountedRole, countedRole, listRoles, type RolesPage } from './lists.js';
 
@@ -82,7 +82,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
             updatedAt: at,
           };
           await tx.insert(Role, role);
-          await insertHeld(tx, scope, role.id, held);
+          await insertPermissions(tx, scope, role.id, held);
           const metadata = { permission_keys: keysIn(held), is_active: role.isActive };
           await recordEvent(tx, 'role.created', { ...scope, resourceId: role.id, resourceLabel: role.name, metadata });
           return { ...role, permissionCount: held.length, memberCount: 0 };
@@ -162,8 +162,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
         if (added.length === 0 && removed.length === 0) return { role: current, permissions: held };
         const role = { ...current, version: version + 1, updatedAt: now() };
         await tx.delete(RolePermission, { ...within(scope), roleId: id });
-        await insertHeld(tx, scope, id, held);
-        await changeHeld(tx, scope, [{ id, name: role.name, added, removed }], role.updatedAt);
+        await insertPermissions(tx, scope, id, held);
+        await recordPermissionChanges(tx, scope, [{ id, name: role.name, added, removed }], role.updatedAt);
         return { role, permissions: held };
       });
     },
@@ -259,7 +259,7 @@ async function lockPermissions(
   return found;
 }
 
-async function insertHeld(
+async function insertPermissions(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   roleId: string,

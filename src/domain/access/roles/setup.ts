@@ -8,7 +8,7 @@ import { insertNew } from '../../../platform/database/insert-new.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../../platform/scope.js';
 import { DomainError, type ErrorDetail, invalidField } from '../../errors.js';
 import { recordEvent, recordEvents } from '../../events/record.js';
-import { changeHeld } from './changes.js';
+import { recordPermissionChanges } from './changes.js';
 import { categoryOf, isReservedKey } from './permissions.js';
 
 /** What an application protects, and what can be done with it: together the permissions `name.action`. */
@@ -162,7 +162,7 @@ async function bind(
   );
   const updated = roles.filter(({ id }) => added.some(({ roleId }) => roleId === id));
   const addedTo = (id: string) => added.filter(({ roleId }) => roleId === id).map(({ key }) => key);
-  await changeHeld(
+  await recordPermissionChanges(
     tx,
     scope,
     updated.map(({ id, name }) => ({ id, name, added: addedTo(id), removed: [] })),

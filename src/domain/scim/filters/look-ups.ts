@@ -31,7 +31,7 @@ export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>):
  * indexes do not help, or find too many.
  * @param find runs the look-ups, with the values for each index, and finds at most `maxFoundByIndexes` and one
  */
-export async function meantBy<By extends string>(
+export async function candidateIds<By extends string>(
   filter: Filter,
   of: LookUpsOf<By>,
   find: (valuesFor: (by: By) => string[]) => Promise<{ id: string | null }[]>,

@@ -5,7 +5,7 @@ import { isUuid } from '../../../platform/uuid.js';
 import { readRowCount } from '../../lists/row-counts.js';
 import type { Directory } from '../directory.js';
 import { targetOf } from '../filters/attribute-path.js';
-import { type LookUpsOf, maxFoundByIndexes, meantBy } from '../filters/look-ups.js';
+import { candidateIds, type LookUpsOf, maxFoundByIndexes } from '../filters/look-ups.js';
 import { type Column, type ColumnOf, conditionOf, ofSub } from '../filters/sql.js';
 import type { Filter } from '../filters/syntax.js';
 import { groupKind } from '../kinds.js';
@@ -56,9 +56,9 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
 export const isBroadForGroups = (request: ListRequest): boolean =>
   isBroad(request, ofComparison, ['id', 'displayName', 'externalId', 'members']);
 
-/** Ids of all groups that can match a filter, as `meantBy`. */
+/** Ids of all groups that can match a filter, as `candidateIds`. */
 const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
-  meantBy(filter, ofComparison, (of) => {
+  candidateIds(filter, ofComparison, (of) => {
     const uuids = (by: By) => of(by).filter((id) => isUuid(id));
     const names = of('displayName').map((name) => name.toLowerCase());
     return tx.query<{ id: string }[]>(

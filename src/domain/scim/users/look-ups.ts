@@ -3,7 +3,7 @@ import { isUuid } from '../../../platform/uuid.js';
 import { containing } from '../../lists/paging.js';
 import type { Directory } from '../directory.js';
 import { targetOf } from '../filters/attribute-path.js';
-import { type LookUp, type LookUpsOf, maxFoundByIndexes, meantBy } from '../filters/look-ups.js';
+import { candidateIds, type LookUp, type LookUpsOf, maxFoundByIndexes } from '../filters/look-ups.js';
 import type { Filter } from '../filters/syntax.js';
 import { userKind } from '../kinds.js';
 import { isBroad, type ListRequest } from '../lists.js';
@@ -52,11 +52,11 @@ export const isBroadForUsers = (request: ListRequest): boolean =>
   isBroad(request, ofComparison, ['id', 'userName', 'externalId', 'address']);
 
 /**
- * Returns the ids of all people who can match a filter, as `meantBy`. Row-level security, and expressions over two
+ * Returns the ids of all people who can match a filter, as `candidateIds`. Row-level security, and expressions over two
  * tables, would keep the planner from finding them itself.
  */
 export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
-  meantBy(filter, ofComparison, (of) => {
+  candidateIds(filter, ofComparison, (of) => {
     const ids = of('id').filter((id) => isUuid(id));
     const groups = of('group').filter((id) => isUuid(id));
     const names = of('userName');
