@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
-import { send, type TestAccount, type TestApi } from './api.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from './api.js';
 import { rowsOf } from './rows.js';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -38,6 +38,13 @@ export const scimOf =
 
 export const newDirectory = async (api: TestApi, account: TestAccount, organizationId: string | null = null) =>
   scimOf(api, (await newToken(api, account, organizationId)).token);
+
+/** Starts an api, with an Account and the directory of its Development Environment. */
+export async function startDirectory() {
+  const api = await startApi();
+  const account = await newAccount(api);
+  return { api, account, call: await newDirectory(api, account) };
+}
 
 /** Returns `409 uniqueness`; for a success the status alone. */
 export const scimOutcome = (response: LightMyRequestResponse): string =>

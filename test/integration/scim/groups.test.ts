@@ -1,5 +1,5 @@
 import { outcomeOf } from '../../support/answers.js';
-import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
+import { newAccount, send } from '../../support/api.js';
 import { callsOf } from '../../support/calls.js';
 import { callsWith } from '../../support/nodes.js';
 import { rowsOf } from '../../support/rows.js';
@@ -13,26 +13,19 @@ import {
   operations,
   type ScimCall,
   scimOutcome,
+  startDirectory,
   verified,
 } from '../../support/scim.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
-let api: TestApi;
-let account: TestAccount;
-let call: ScimCall;
-let rootId: string;
-beforeAll(async () => {
-  api = await startApi();
-  account = await newAccount(api);
-  call = await newDirectory(api, account);
-  const [root] = await rowsOf<{ id: string }>(
-    api,
-    'select id from nodes where environment_id = $1 and parent_node_id is null',
-    [account.scope.environmentId],
-  );
-  rootId = root?.id as string;
-});
+const { api, account, call } = await startDirectory();
 afterAll(() => api.stop());
+const [root] = await rowsOf<{ id: string }>(
+  api,
+  'select id from nodes where environment_id = $1 and parent_node_id is null',
+  [account.scope.environmentId],
+);
+const rootId = root?.id as string;
 
 let roles = 0;
 const newRole = async () =>

@@ -1,25 +1,16 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
 import { outcomeOf } from '../../support/answers.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { callsOf } from '../../support/calls.js';
 import { rowsOf } from '../../support/rows.js';
-import { anAddress, make, newDirectory, operations, type ScimCall, scimOutcome } from '../../support/scim.js';
+import { anAddress, make, operations, scimOutcome, startDirectory } from '../../support/scim.js';
 
 /** The limits of members and operations in one request (docs/scim.md), with all that clients send for each. */
-const most = 1000;
+const max = 1000;
 
-let api: TestApi;
-let account: TestAccount;
-let call: ScimCall;
-let members: { value: string }[];
-beforeAll(async () => {
-  api = await startApi();
-  account = await newAccount(api);
-  call = await newDirectory(api, account);
-  members = await people(most + 1);
-});
+const { api, account, call } = await startDirectory();
 afterAll(() => api.stop());
+const members = await people(max + 1);
 
 /** Creates users of the Environment's directory, in one statement. */
 async function people(count: number) {
@@ -58,7 +49,7 @@ test.each(['application/scim+json', 'application/json'])(
   'a thousand members are created and replaced as they were read, as %s',
   async (type) => {
     const typed = { 'content-type': type };
-    const made = await call('POST', '/Groups', { displayName: type, members: members.slice(0, most) }, typed);
+    const made = await call('POST', '/Groups', { displayName: type, members: members.slice(0, max) }, typed);
     expect(scimOutcome(made)).toBe('201');
     const read = (await call('GET', `/Groups/${made.json().id}`)).json();
     expect(read.members[0]).toHaveProperty('$ref');
@@ -67,17 +58,17 @@ test.each(['application/scim+json', 'application/json'])(
       members: read.members.map((member: object) => ({ ...member, display: 'Ada, "the" [first]' })),
     };
     expect(scimOutcome(await call('PUT', `/Groups/${read.id}`, named, typed))).toBe('200');
-    expect(await sizeOf(read.id)).toBe(most);
+    expect(await sizeOf(read.id)).toBe(max);
   },
 );
 
 test('a thousand members are added in one operation and removed in as many', async () => {
   const id = await newGroup('one by one');
-  const shown = members.slice(0, most).map((member) => ({ ...member, display: 'Ada', type: 'User' }));
+  const shown = members.slice(0, max).map((member) => ({ ...member, display: 'Ada', type: 'User' }));
   expect(
     scimOutcome(await call('PATCH', `/Groups/${id}`, operations({ op: 'add', path: 'members', value: shown }))),
   ).toMatch(/^20/);
-  expect(await sizeOf(id)).toBe(most);
+  expect(await sizeOf(id)).toBe(max);
   const each = shown.map((member) => ({ op: 'remove', path: 'members', value: [member] }));
   expect(scimOutcome(await call('PATCH', `/Groups/${id}`, operations(...each)))).toMatch(/^20/);
   expect(await sizeOf(id)).toBe(0);
@@ -89,7 +80,7 @@ test('a group of more than a thousand members is refused, and one of far more is
     '400 invalidValue',
     expect.stringContaining('more than 1000'),
   ]);
-  const far = await call('POST', '/Groups', { displayName: 'far more', members: Array(4 * most).fill({}) });
+  const far = await call('POST', '/Groups', { displayName: 'far more', members: Array(4 * max).fill({}) });
   expect([scimOutcome(far), far.json().detail]).toEqual(['400 invalidValue', expect.stringContaining('far more')]);
 });
 
@@ -105,17 +96,17 @@ test('a group of a thousand gets all the roles that its name is mapped to', asyn
     });
     expect(mapped.statusCode).toBe(201);
   }
-  await newGroup('Everybody', most);
+  await newGroup('Everybody', max);
   const [held] = await rowsOf<{ count: number }>(
     api,
     'select count(*)::int from role_assignments where environment_id = $1 and removed_at is null',
     [account.scope.environmentId],
   );
-  expect(held).toEqual({ count: 12 * most });
+  expect(held).toEqual({ count: 12 * max });
 });
 
 test('a present holder of a role is not read for each one that a mapped group gives it to', async () => {
-  await newGroup('Mapped', most);
+  await newGroup('Mapped', max);
   const role = await make(api, account, '/roles', { name: 'Mapped', permission_keys: ['hierarchy.view'] });
   const { accountId, applicationId, environmentId: environment_id } = account.scope;
   const root = await rowsOf<{ id: string }>(
@@ -131,7 +122,7 @@ test('a present holder of a role is not read for each one that a mapped group gi
      insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
      select gen_random_uuid(), $1::uuid, $2::uuid, identity_id, $3::uuid, $4::uuid, now() from unnest($5::uuid[]) identity_id
      union all select gen_random_uuid(), $1::uuid, $2::uuid, ($5::uuid[])[n], id, $4::uuid, now() from others, generate_series(1, 50) n`,
-    [accountId, environment_id, role.id, root[0]?.id, (await people(most)).map(({ value }) => value), applicationId],
+    [accountId, environment_id, role.id, root[0]?.id, (await people(max)).map(({ value }) => value), applicationId],
   );
   const query = jest.spyOn(pg.Client.prototype, 'query');
   const portal = callsOf(api, account.accountSlug, await account.as('owner'));

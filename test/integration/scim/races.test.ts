@@ -1,25 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { changeIdentity } from '../../../src/domain/identities/change.js';
 import { outcomeOf } from '../../support/answers.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { newRole } from '../../support/api-organizations.js';
 import { callsOf } from '../../support/calls.js';
 import { counted, interleaved } from '../../support/interleaving.js';
 import { callsWith, newNode } from '../../support/nodes.js';
 import { rowsOf } from '../../support/rows.js';
-import { anAddress, newDirectory, newUser, operations, type ScimCall } from '../../support/scim.js';
+import { anAddress, newDirectory, newUser, operations, startDirectory } from '../../support/scim.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 /** Changes of a person while their directory changes them: the directory sees the first change, and is judged by it. */
 
-let api: TestApi;
-let account: TestAccount;
-let directory: ScimCall;
-beforeAll(async () => {
-  api = await startApi();
-  account = await newAccount(api);
-  directory = await newDirectory(api, account);
-});
+const { api, account, call: directory } = await startDirectory();
 afterAll(() => api.stop());
 
 const set = (id: string, path: string, value: unknown) =>

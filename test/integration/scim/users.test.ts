@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { DomainError } from '../../../src/domain/errors.js';
 import { days } from '../../../src/platform/clock.js';
 import { outcomeOf } from '../../support/answers.js';
-import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
+import { newAccount, send } from '../../support/api.js';
 import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { newIdentityCaller } from '../../support/identity-caller.js';
 import { newPublicClient } from '../../support/public-client.js';
@@ -18,17 +18,11 @@ import {
   type ScimCall,
   scimOf,
   scimOutcome,
+  startDirectory,
   verified,
 } from '../../support/scim.js';
 
-let api: TestApi;
-let account: TestAccount;
-let call: ScimCall;
-beforeAll(async () => {
-  api = await startApi();
-  account = await newAccount(api);
-  call = await newDirectory(api, account);
-});
+const { api, account, call } = await startDirectory();
 afterAll(() => api.stop());
 
 const enterprise = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0:User';

@@ -1,19 +1,12 @@
 import { outcomeOf } from '../../support/answers.js';
-import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
+import { send } from '../../support/api.js';
 import { callsOf } from '../../support/calls.js';
 import { callsWith } from '../../support/nodes.js';
 import { rowsOf } from '../../support/rows.js';
-import { newDirectory, newGroup, newUser, operations, type ScimCall, scimOutcome } from '../../support/scim.js';
+import { newGroup, newUser, operations, scimOutcome, startDirectory } from '../../support/scim.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
-let api: TestApi;
-let account: TestAccount;
-let call: ScimCall;
-beforeAll(async () => {
-  api = await startApi();
-  account = await newAccount(api);
-  call = await newDirectory(api, account);
-});
+const { api, account, call } = await startDirectory();
 afterAll(() => api.stop());
 
 /** In days from now; null is unbounded. */
