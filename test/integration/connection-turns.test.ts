@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { latestCursor } from '../../src/domain/changes/feed.js';
 import { connectionsInTurn } from '../../src/domain/limits/connection-turns.js';
-import type { FoundLink } from '../../src/domain/one-time/identity-links.js';
-import { linkVisit } from '../../src/http/oauth/link-pages.js';
 import { accountAtWork, runInContext, systemActor } from '../../src/platform/context.js';
 import type { Db } from '../../src/platform/database/db.js';
 import { isOutage } from '../../src/platform/outages.js';
 import { activitiesInTurn } from '../../src/worker/connection-turns.js';
-import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
@@ -198,16 +195,6 @@ describe('the Account for which a request works is that', () => {
     const headers = { cookie: `hosted_session=${'A'.repeat(43)}` };
     const signOut = () => api.app.inject({ url: `/oauth/logout?client_id=${clientId}`, headers });
     expect(await lastShareOf(signOut)).toBe(scope.accountId);
-  });
-
-  test('of a mailed link', async () => {
-    const provider = { clients: { find: async () => null, findAnew: async () => null, forget() {} }, baseUrl };
-    const link = { accountId: 'ours', clientId: 'one' } as FoundLink;
-    const whose = runInContext({ correlationId: 'one', actor: systemActor }, async () => {
-      await linkVisit(provider, {} as FastifyRequest, {} as FastifyReply, link);
-      return accountAtWork();
-    });
-    expect(await whose).toBe('ours');
   });
 });
 

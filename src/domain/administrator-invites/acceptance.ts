@@ -3,6 +3,7 @@ import { Account } from '../../../entities/account.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
+import { inShareOf } from '../../platform/context.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
@@ -112,8 +113,12 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
   };
 }
 
-const inviteOf = async (tx: EntityManager, token: string): Promise<AdministratorInvite | null> =>
-  isSecret(token) ? tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) }) : null;
+/** Returns the invite with this token, if there is one; from here on the request works for its Account. */
+async function inviteOf(tx: EntityManager, token: string): Promise<AdministratorInvite | null> {
+  const invite = isSecret(token) ? await tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) }) : null;
+  if (invite) inShareOf(invite.accountId);
+  return invite;
+}
 
 /** @throws DomainError invite.link_invalid, whatever the reason why the token does not work */
 async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<AdministratorInvite> {

@@ -4,6 +4,7 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { Identity } from '../../../entities/identity.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
+import { inShareOf } from '../../platform/context.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import { within } from '../../platform/database/db.js';
 import { identityByAddress } from '../addresses/identity-by-address.js';
@@ -22,9 +23,11 @@ export interface Invited {
 
 /**
  * Returns the invite with this token, whatever its status; null if there is none or its Environment is being removed.
+ * From here on the request works for the invite's Account.
  */
 export async function inviteOf(tx: EntityManager, token: string): Promise<IdentityInvite | null> {
   const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
+  if (invite) inShareOf(invite.accountId);
   const place = invite && { id: invite.environmentId, accountId: invite.accountId };
   return place && (await tx.existsBy(Environment, place)) ? invite : null;
 }

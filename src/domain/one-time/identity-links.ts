@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { IdentityLink, type IdentityLinkPurpose } from '../../../entities/identity-link.js';
 import { after, hours } from '../../platform/clock.js';
+import { inShareOf } from '../../platform/context.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Client } from '../oidc/clients/clients.js';
@@ -141,7 +142,10 @@ from identity_links l
   join oauth_clients c on c.id = l.oauth_client_id
   left join environment_memberships m on m.environment_id = l.environment_id and m.identity_id = l.identity_id`;
 
-/** Returns the link with this token; null if there never was one, or its person, client or Environment was deleted. */
+/**
+ * Returns the link with this token; null if there never was one, or its person, client or Environment was deleted. From
+ * here on the request works for the link's Account.
+ */
 export async function findIdentityLink(
   tx: EntityManager,
   purpose: keyof typeof paths,
@@ -152,6 +156,7 @@ export async function findIdentityLink(
   if (!isSecret(token)) return null;
   const text = `${columns} where l.token_hash = $1 and l.purpose = $3`;
   const [found] = await tx.query<FoundLink[]>(text, [hashSecret(token), now, purpose]);
+  if (found) inShareOf(found.accountId);
   return found ?? null;
 }
 

@@ -1,5 +1,6 @@
 import { getMetadataArgsStorage } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { inShareOf } from '../../platform/context.js';
 import type { Db, RunsStatement } from '../../platform/database/db.js';
 import { columnsOf } from '../lists/row-pages.js';
 import { livingOrganization } from './covering.js';
@@ -29,8 +30,12 @@ export async function readConnection(
   return found ?? null;
 }
 
-/** Returns a connection of any Account, for requests of a provider, which knows only the connection's URLs. */
+/**
+ * Returns a connection of any Account, for requests of a provider, which knows only the connection's URLs. From here on
+ * the request works for that Account.
+ */
 export async function readAnyConnection(db: Pick<Db, 'statement'>, id: string): Promise<ReadConnection | null> {
   const [found] = await db.statement<ReadConnection>(anyStatement, [id]);
+  if (found) inShareOf(found.accountId);
   return found ?? null;
 }

@@ -1,9 +1,9 @@
-import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, inTransaction } from '../../platform/database/db.js';
 import { spend } from '../one-time/spent-tokens.js';
 import { endedAtProvider } from '../sessions/provider-session-end.js';
+import { readAnyConnection } from '../sso-connections/read.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import { endProviderSessions } from './provider-logout.js';
 import { acceptOnce } from './replay.js';
@@ -32,10 +32,8 @@ export function createBackchannelLogout({ db, protocol, requests, now }: Backcha
    * @throws SsoRefused
    */
   return async (connectionId: string, logoutToken: string): Promise<boolean> => {
-    const connection = await db.transaction('system', (tx) =>
-      tx.findOneBy(SsoConnection, { id: connectionId, type: 'oidc' }),
-    );
-    if (!connection) return false;
+    const connection = await readAnyConnection(db, connectionId);
+    if (connection?.type !== 'oidc') return false;
     const { subject, sessionId, once } = await protocol.verifyLogout(connection, logoutToken);
     const sessionIndexes = sessionId === null ? [] : [sessionId];
     // Committed before the search: a sign-in that is not found below finds this mark.

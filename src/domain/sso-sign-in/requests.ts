@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoRequest } from '../../../entities/sso-request.js';
 import { after, type Clock } from '../../platform/clock.js';
+import { inShareOf } from '../../platform/context.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, inTransaction, type RunsStatement } from '../../platform/database/db.js';
@@ -222,6 +223,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
         [...asked, hashSecret(deliverer)],
       );
       if (row) {
+        inShareOf(row.accountId);
         const { sealedSecrets, ...taken } = row;
         return { ...taken, secrets: sealedSecrets && JSON.parse(sealing.open(sealedSecrets, secretsContext(row.id))) };
       }
@@ -263,6 +265,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       // The same result for all reasons, so that nobody else learns whether such a request exists.
       if (!found || cookie === null || !equalInConstantTime(found.browserHash, hashSecret(cookie)))
         return { state: 'unknown' };
+      inShareOf(found.accountId);
       const { browserHash: _, ...request } = found;
       const { purpose, parameters } = request;
       const delivererHash = deliverer === null ? null : hashSecret(deliverer);

@@ -4,7 +4,6 @@ import { initiateLoginUrl } from '../../domain/oidc/clients/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { type FoundLink, type InitiateLogin, returnUrlOf } from '../../domain/one-time/identity-links.js';
 import { wasJustDone } from '../../domain/one-time/sent-twice.js';
-import { inShareOf } from '../../platform/context.js';
 import { shownClient } from '../pages/page-client.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
@@ -26,7 +25,6 @@ export const linkVisit = async (
   reply: FastifyReply,
   link: FoundLink | null,
 ): Promise<LinkVisit> => {
-  if (link) inShareOf(link.accountId);
   const client = link && (await clients.find(link.clientId));
   request.brandedClient = client;
   const initiateLogin: InitiateLogin = (loginHint) => client && initiateLoginUrl(client, baseUrl, loginHint);
