@@ -30,8 +30,11 @@ export interface RequestContext {
   stillMay?: () => Promise<void>;
   /** The signal that stops the running work (`stoppable`). */
   stoppedBy?: AbortSignal;
-  /** The Account whose share of this process the work uses (`inShareOf`); absent while that is unknown. */
-  accountId?: string;
+  /**
+   * The Account whose share of this process the work uses (`inShareOf`); absent while that is unknown, and null for work
+   * that uses nobody's (`inNoShare`).
+   */
+  accountId?: string | null;
 }
 
 const storage = new AsyncLocalStorage<RequestContext>();
@@ -55,13 +58,13 @@ export function inShareOf(accountId: string): void {
 }
 
 /** Returns the Account whose share the running work uses; undefined where it is unknown. */
-export const accountAtWork = (): string | undefined => storage.getStore()?.accountId;
+export const accountAtWork = (): string | undefined => storage.getStore()?.accountId ?? undefined;
 
-/** Runs the common work of several requests, which uses the share of none of their Accounts. */
-export function inNoShare<T>(work: () => T): T {
-  const { accountId, ...context } = currentContext();
-  return accountId === undefined ? work() : runInContext(context, work);
-}
+/** Runs the common work of several requests or activities, which uses the share of none of their Accounts. */
+export const inNoShare = <T>(work: () => T): T => runInContext({ ...currentContext(), accountId: null }, work);
+
+/** Whether the running work uses nobody's share. */
+export const isInNoShare = (): boolean => storage.getStore()?.accountId === null;
 
 /** Returns the running request's context; outside a request the actor is the system. */
 export const currentContext = (): RequestContext =>

@@ -1,5 +1,6 @@
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { createActivities } from '../../activities/index.js';
+import { inNoShare } from '../../src/platform/context.js';
 import { startOptions } from '../../src/platform/process-kinds.js';
 import { accountOfActivity } from '../../src/worker/connection-turns.js';
 
@@ -35,6 +36,12 @@ test('an activity knows the Account whose turn it has', () => {
   const within = (priority: object) => asyncLocalStorage.run({ info: { priority } } as Context, accountOfActivity);
   expect([within({ fairnessKey: 'a' }), within({ fairnessKey: '' }), within({})]).toEqual(['a', undefined, undefined]);
   expect(accountOfActivity()).toBeUndefined();
+});
+
+test('what activities of several Accounts wait for has the turn of none', () => {
+  const info = { priority: { fairnessKey: 'a' } };
+  const whose = asyncLocalStorage.run({ info } as Context, () => inNoShare(accountOfActivity));
+  expect(whose).toBeUndefined();
 });
 
 test('runs that began in the common queue end there', () => {
