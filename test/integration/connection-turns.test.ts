@@ -163,6 +163,26 @@ describe('work in the scope of the system', () => {
   });
 });
 
+test('what a transaction asks beside itself does not wait for others of its Account, which wait for its locks', async () => {
+  const db = connectionsInTurn(api.database.db, () => 'ours');
+  const lock = { name: 'test_lock', text: 'select pg_advisory_xact_lock(2211)' };
+  const one = { name: 'test_one', text: 'select 1 as one' };
+  const scope = { accountId: randomUUID() };
+  let begin = () => {};
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const asked = db.transaction(scope, async (tx) => {
+    await tx.query(lock.text);
+    begin();
+    await untilWaiting(api.database.ownerUrl, 3);
+    return Promise.all([db.statement(one, []), db.statementIn(scope, one, [])]);
+  });
+  await begun;
+  const waiting = Array.from({ length: 8 }, () => db.statement(lock, []));
+  const answers = await asked;
+  expect(answers).toEqual([[{ one: 1 }], [{ one: 1 }]]);
+  await Promise.all(waiting);
+});
+
 describe('the Account for which a request works is that', () => {
   /** Returns for which Account the last statement or transaction of the work was. */
   async function lastShareOf(work: () => Promise<unknown>): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { accountAtWork } from '../../platform/context.js';
 import type { Db, Scope } from '../../platform/database/db.js';
 import { connectionsRefused } from '../../platform/metrics/metrics.js';
@@ -33,7 +34,8 @@ class ConnectionRefused extends DomainError implements ConnectionRefusal {
  * Gives Accounts turns at a process's connections: while much of one Account waits in PostgreSQL, for a lock or for an
  * answer that takes long, it holds part of the connections, and others are served by the rest (docs/decisions/0114).
  * Statements for no Account take no turn, and always have some connections: they verify credentials, or are those of
- * several requests together, and wait for no lock.
+ * several requests together, and wait for no lock. Those that a transaction has sent beside its own take none either:
+ * its locks are what the others of its Account may be waiting for.
  * @param atWork returns the Account for which the running work is done, if that is known
  * @param maxQueuedForEach how much work of one Account may wait, per connection of the pool
  * @throws DomainError service.unavailable if too much of the same Account waits already, or its turn does not come
@@ -55,16 +57,23 @@ export function connectionsInTurn(
     });
   const transactions = queueFor(max);
   const statements = queueFor(Math.max(1, Math.floor(partOfStatements * max)));
+  const insideTransaction = new AsyncLocalStorage<true>();
+  const isInside = () => insideTransaction.getStore() !== undefined;
   const whose = (scope: Scope) => (scope === 'system' ? (atWork() ?? nobody) : scope.accountId);
   return {
     ...db,
-    transaction: (scope, work) => transactions(() => db.transaction(scope, work), whose(scope)),
-    statement: (statement, values, accountId = atWork()) =>
+    transaction: (scope, work) => {
+      const inside: typeof work = (tx) => insideTransaction.run(true, () => work(tx));
+      return transactions(() => db.transaction(scope, inside), whose(scope));
+    },
+    statement: (statement, values, accountId = isInside() ? undefined : atWork()) =>
       accountId === undefined
         ? db.statement(statement, values)
         : statements(() => db.statement(statement, values), accountId),
     statementIn: (scope, statement, values) =>
-      statements(() => db.statementIn(scope, statement, values), scope.accountId),
+      isInside()
+        ? db.statementIn(scope, statement, values)
+        : statements(() => db.statementIn(scope, statement, values), scope.accountId),
     waiting(maxOfEach) {
       const waiting = db.waiting();
       return {
