@@ -49,15 +49,20 @@ export function onlyVisible({ view, activeOnly }: Visibility, put: Bind, leading
 /** Whether the caller sees all of the tree. */
 export const isUnrestricted = ({ view, activeOnly }: Visibility): boolean => view === null && !activeOnly;
 
-/** Returns the nodes that lead to what the caller sees; none for a caller who sees everything. */
+/**
+ * Returns the nodes that lead to what the caller sees; none for a caller who sees everything. Only the root leads to
+ * what is held at or below an inactive node, and does not count there.
+ */
 export async function pathsTo(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
-  { view }: Visibility,
+  { view, activeOnly }: Visibility,
 ): Promise<string[]> {
   if (view === null) return [];
+  const path = activeOnly ? `case when ${isActive('node.path')} then node.path else node.path[:1] end` : 'node.path';
   const rows = await tx.query<{ id: string }[]>(
-    `select distinct unnest(path) as id from nodes where account_id = $1 and environment_id = $2 and id = any($3::uuid[])`,
+    `select distinct unnest(${path}) as id from nodes node
+     where node.account_id = $1 and node.environment_id = $2 and node.id = any($3::uuid[])`,
     [accountId, environmentId, view],
   );
   return rows.map(({ id }) => id);

@@ -638,4 +638,20 @@ describe('permissions', () => {
     await assign(api, account, person.id, 'viewer', root.id);
     expect(namesIn((await call('GET', '/nodes')).json().items)).toContain('Top');
   });
+
+  test('an end user is not shown what only leads to an inactive node, where nothing of theirs counts', async () => {
+    const top = await newNode(key, 'Top', null);
+    const closed = await newNode(key, 'Closed', top.id, { status: 'inactive' });
+    const below = await newNode(key, 'Below', closed.id);
+    const person = await newIdentity(api, account, [['viewer', below.id]]);
+    const call = callsWith(api, person.headers);
+    const tree = async () => (await call('GET', '/nodes/tree')).json().data;
+    expect(await tree()).toMatchObject({ id: root.id, access_state: 'path_only', children: [] });
+    const open = await newNode(key, 'Open', top.id);
+    await assign(api, account, person.id, 'viewer', open.id);
+    const [shownTop, ...others] = (await tree()).children;
+    expect(others).toEqual([]);
+    expect(shownTop).toMatchObject({ name: 'Top', access_state: 'path_only' });
+    expect(namesIn(shownTop.children)).toEqual(['Open']);
+  });
 });
