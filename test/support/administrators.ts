@@ -23,6 +23,7 @@ export interface TestMember {
 }
 
 type Person = Pick<TestMember, 'userId' | 'email' | 'headers'>;
+type Clocked = Pick<TestApi, 'database' | 'clock'>;
 
 /** Creates a signed-in administrator of an Account; one person may be an administrator of several. */
 export async function newMember(
@@ -49,7 +50,8 @@ export async function newMember(
 }
 
 /** Creates a User with a live session that is not bound to any credential. */
-export async function newPerson({ database: { db }, clock: { now } }: TestApi, user: Partial<User> = {}) {
+export async function newPerson({ database, clock }: Clocked, user: Partial<User> = {}) {
+  const [{ db }, { now }] = [database, clock];
   const userId = uuidv7();
   const email = `mia.${randomBytes(6).toString('hex')}@example.com`;
   const sessionId = uuidv7();
@@ -81,6 +83,10 @@ export async function newPerson({ database: { db }, clock: { now } }: TestApi, u
       revokedAt: null,
     });
   });
+  return { userId, email: user.email ?? email, headers: await headersOf({ database, clock }, userId, sessionId) };
+}
+
+async function headersOf({ database: { db }, clock: { now } }: Clocked, userId: string, sessionId: string) {
   const keys = createSigningKeys({ db, sealing, issuer: baseUrl, now: () => now });
   const { accessToken } = await createAdminTokens({ keys, baseUrl, now: () => now }).issue({
     userId,
@@ -91,7 +97,13 @@ export async function newPerson({ database: { db }, clock: { now } }: TestApi, u
     amr: ['pwd'],
     acr: 'urn:gatehouse:aal1',
   });
-  return { userId, email: user.email ?? email, headers: { authorization: `Bearer ${accessToken}` } };
+  return { authorization: `Bearer ${accessToken}` };
+}
+
+/** Returns the headers of a User's session with a new access token, for tests in which hours pass. */
+export async function signedInAgain(api: Clocked, { userId }: Pick<TestMember, 'userId'>) {
+  const session = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(UserSession, { userId }));
+  return headersOf(api, userId, session.id);
 }
 
 /** Returns the ids of the built-in roles, by key. */
