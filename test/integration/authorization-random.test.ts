@@ -113,6 +113,10 @@ async function newWorld(seed: number): Promise<World> {
   for (const place of places) {
     for (const isOrganization of [true, true, false]) await makeNode(world, place, isOrganization, place.model.root);
     await makeRole(world, place, named, true);
+    // The end user starts as the manager of an organization, so that what they do is not always refused.
+    const [[role], node] = [[...place.model.roles.keys()], [...place.model.members.keys()][0]];
+    const managing = { identity: caller.id, role: role as string, node: node as string, from: null, to: null };
+    await expectGiven(place, place.key, managing, null);
     for (let i = 0; i < 3; i++) await makeRole(world, place);
     for (let i = 0; i < 4; i++) await give(world, place);
   }
