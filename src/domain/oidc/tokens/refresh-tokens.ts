@@ -190,10 +190,14 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
     async rotate(token) {
       const at = now();
       const successor = successorOf(token);
-      const [row] = await db.statement<{ familyId: string; status: TokenStatus; expiresAt: Date }>(
-        rotateStatement,
-        [[hashSecret(token)], at, [successor.hash], successor.keyId, after(at, -repeatWindow), [slidingSeconds]],
-      );
+      const [row] = await db.statement<{ familyId: string; status: TokenStatus; expiresAt: Date }>(rotateStatement, [
+        [hashSecret(token)],
+        at,
+        [successor.hash],
+        successor.keyId,
+        after(at, -repeatWindow),
+        [slidingSeconds],
+      ]);
       if (!row) return null;
       if (row.status === 'reused') {
         await revokeFamily('user_session', row.familyId);
