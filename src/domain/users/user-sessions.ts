@@ -57,7 +57,10 @@ export interface SessionTokens extends AccessToken {
 }
 
 export interface UserSessions {
-  /** @throws DomainError auth.invalid_credentials if what proved the user is not valid any more */
+  /**
+   * @throws DomainError auth.invalid_credentials if what proved the user is not valid any more, or the time is over that
+   *   their provider allows
+   */
   start(session: NewSession): Promise<SessionTokens>;
   /** @throws DomainError auth.invalid_credentials if the token or its session is not alive */
   refresh(refreshToken: string): Promise<SessionTokens>;
@@ -141,13 +144,16 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const refreshToken = await db.transaction('system', async (tx) => {
         const trustedUntil = await assertTrusted(tx, session, proof);
         const provedUntil = await assertProved(tx, { userId, proof, at });
+        const expiresAt = earliest(after(at, maxLife), trustedUntil, provedUntil);
+        // The provider's session may have ended while the person looked for the second factor, or chose.
+        if (expiresAt <= at) throw new DomainError('auth.invalid_credentials');
         await tx.insert(UserSession, {
           ...session,
           id,
           userAgent: session.userAgent?.slice(0, 500) ?? null,
           createdAt: at,
           lastUsedAt: at,
-          expiresAt: earliest(after(at, maxLife), trustedUntil, provedUntil),
+          expiresAt,
         });
         await recordEvent(tx, 'auth.admin_signed_in', {
           accountId,

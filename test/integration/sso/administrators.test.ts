@@ -681,6 +681,23 @@ test('a session lasts no longer than the provider says, including all that is re
   }
 });
 
+test('no session begins that is over already, since the provider’s ended before an application was chosen', async () => {
+  const at = await place();
+  const email = `ana@${at.domain}`;
+  const userId = await newMember(at, email);
+  const application_id = await secondApplication(at);
+  const began = api.clock.now;
+  const sessionNotOnOrAfter = new Date(began.getTime() + minutes(2));
+  const { selection_token } = (await walk(newBrowser(), email, { sessionNotOnOrAfter })).json().data;
+  api.clock.now = new Date(began.getTime() + minutes(4));
+  const payload = { selection_token, application_id };
+  const chosen = await api.app
+    .inject({ method: 'POST', url: '/v1/auth/select-application', payload })
+    .finally(() => (api.clock.now = began));
+  expect([outcomeOf(chosen), names(chosen)]).toEqual(['401', []]);
+  expect(await rowsOf(api, 'select from user_sessions where user_id = $1', [userId])).toEqual([]);
+});
+
 describe('single logout', () => {
   const logoutOf = ({ connection }: Place, nameId: string, by = idp.key) => {
     const path = `/sso/saml/${connection.id}/slo`;
