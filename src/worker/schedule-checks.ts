@@ -73,7 +73,9 @@ export function startScheduleChecks(options: ScheduleChecks, signal: AbortSignal
     noteWhose(found?.issuer ?? issuer);
     if (requested === served) {
       if (found) return reconcileNewest();
-      log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
+      // Until a worker has connected it has created none: at the first start of all there are none, and none is lost.
+      if (served > 0)
+        log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
     }
     await ensureSchedules(processes.client, issuer);
     await reconcileNow(processes.client);

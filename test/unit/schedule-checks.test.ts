@@ -1,3 +1,4 @@
+import { ScheduleNotFoundError } from '@temporalio/client';
 import type { Processes } from '../../src/temporal/processes.js';
 import { createServerPreparation, startScheduleChecks } from '../../src/worker/schedule-checks.js';
 import { searchAttributes } from '../../workflows/search-attributes.js';
@@ -55,6 +56,34 @@ test('a server that cannot answer about schedules yet is asked again until it ha
     expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'event-counting', 'reconciler']);
     schedules.renew(); // another worker has started
     await until('it runs again', () => triggered.length === 2);
+  });
+});
+
+test('a first start that takes longer than a check reports no lost schedules; later ones are reported once', async () => {
+  const made = new Set<string>();
+  let looks = 0;
+  const schedule = {
+    create: async ({ scheduleId }: { scheduleId: string }) => void made.add(scheduleId),
+    getHandle: (id: string) => ({
+      async describe() {
+        looks += 1;
+        if (!made.has(id)) throw new ScheduleNotFoundError('there is none', id);
+        return { state: { paused: false }, action: {} };
+      },
+      trigger: async () => {},
+    }),
+  };
+  await withChecks({ schedule, everyMs: 5 }, async (schedules, told) => {
+    await until('it was looked often while it is still connecting', () => looks > 20);
+    const before = looks;
+    schedules.renew();
+    await until('they are looked at again', () => made.size === 4 && looks > before + 20);
+    expect(told).toEqual([]);
+    made.clear(); // the server comes back empty
+    await until('they are made again', () => made.size === 4);
+    const then = looks;
+    await until('it was looked often', () => looks > then + 20);
+    expect(told).toHaveLength(1);
   });
 });
 
