@@ -68,9 +68,10 @@ const doneBy = (actorType: string, actorId: string) =>
   `outcome = 'success' and actor_type = ${actorType}::text and actor_id is not distinct from ${actorId}::text`;
 
 // An existing row is taken over after its expiry, or if its first request died without an answer. Such a request has
-// recorded events for everything it changed, in the same transaction; if there are any, only a repeatable request is
-// done again. The time is PostgreSQL's, in milliseconds as the driver reads it: an api whose clock is ahead would take
-// over the key of a request that another api is still working on.
+// recorded events for everything it changed, in the same transaction; if there are any, only the same request is done
+// again, if it is repeatable: $6 is then the claim that it has read. The time is PostgreSQL's, in milliseconds as the
+// driver reads it: an api whose clock is ahead would take over the key of a request that another api is still working
+// on.
 const claimStatement = {
   name: 'claim_idempotent_request',
   text: `
@@ -86,7 +87,7 @@ claimed as (
       status_code = null, body_sealed = null
     where stored.expires_at <= (select at from now)
       or (stored.status_code is null and stored.locked_until <= (select at from now)
-        and ($6::boolean or not exists (
+        and (stored.locked_until = $6::timestamptz or not exists (
           select from events where correlation_id = (stored.headers ->> '${requestId}')::uuid and ${doneBy('$7', '$8')})))
   returning locked_until
 )
@@ -179,6 +180,27 @@ export function createIdempotentRequests({
     };
   }
 
+  /**
+   * Claims a key that is free.
+   * @param repeated the claim of a dead request, which is done again because this is the same one, and repeatable
+   * @returns the time, and `lockedUntil` null if the key is not free
+   */
+  async function take(request: SentRequest, repeated: Date | null = null) {
+    const hashed = hash(request, request.textAsSent);
+    const [taken] = await db.statement<{ at: Date; lockedUntil: Date | null }>(claimStatement, [
+      request.credential,
+      request.key,
+      hashed.secret,
+      lockMs,
+      currentContext().correlationId,
+      repeated,
+      ...currentActor(),
+      hashed.keyId,
+      canonicalHash(request, hashed.secret, hashed.keyId),
+    ]);
+    return taken!; // one row, always
+  }
+
   /** Returns the refusal of a request that changed something and died before its answer was stored, with its events. */
   async function answerLost({ headers }: Row): Promise<DomainError> {
     const done = await db.statement<{ action: string; resourceType: string; resourceId: string | null }>(
@@ -196,25 +218,17 @@ export function createIdempotentRequests({
   return {
     async claim({ isRepeatable, ...request }) {
       const { credential, key } = request;
-      const hashed = hash(request, request.textAsSent);
-      const [claimed] = await db.statement<{ at: Date; lockedUntil: Date | null }>(claimStatement, [
-        credential,
-        key,
-        hashed.secret,
-        lockMs,
-        currentContext().correlationId,
-        isRepeatable,
-        ...currentActor(),
-        hashed.keyId,
-        canonicalHash(request, hashed.secret, hashed.keyId),
-      ]);
-      const { at, lockedUntil } = claimed!; // one row, always
+      const { at, lockedUntil } = await take(request);
       if (lockedUntil) return { earlier: null, lockedUntil };
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
       if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
       if (!isOf(request, row)) throw new DomainError('idempotency.key_reused');
-      if (row.status_code === null && row.locked_until <= at) throw await answerLost(row);
-      return { earlier: open({ credential, key }, row) };
+      const hasDied = row.status_code === null && row.locked_until <= at;
+      if (!hasDied) return { earlier: open({ credential, key }, row) };
+      if (!isRepeatable) throw await answerLost(row);
+      const again = await take(request, row.locked_until);
+      if (!again.lockedUntil) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // by another retry
+      return { earlier: null, lockedUntil: again.lockedUntil };
     },
     async isKnown({ credential, key }) {
       return (await db.statement(findStatement, [credential, key])).length > 0;

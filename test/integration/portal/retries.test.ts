@@ -161,20 +161,24 @@ test('a retry while the first request still runs gets a “try again”, and a l
   expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
 });
 
+/**
+ * Has the api crashed after the caller's request with the key was done, and before its answer was stored.
+ * @param id SQL for the id of the request whose answer is lost; $3 is who sent this one
+ */
+const crashed = (id: string) =>
+  rowsOf(
+    api,
+    `update idempotent_requests set status_code = null, body_sealed = null, locked_until = $1,
+      headers = jsonb_build_object('request-id', coalesce((${id}), gen_random_uuid()))
+    where credential = $2 and $3::text is not null`,
+    [new Date(api.clock.now.getTime() - 1), `platform_admin/${account.userId}`, account.userId],
+  );
+const crashedAfter = (event: string) =>
+  crashed(`select correlation_id from events where action = '${event}' and actor_id = $3 limit 1`);
+
 test('a request whose answer a crash has lost is not carried out twice, and the retry learns what it did', async () => {
   const client = { name: 'Web', client_type: 'public', redirect_uris: ['https://app.example/callback'] };
   const create = () => owner('POST', `${app}/environments/development/oauth-clients`, client, key);
-  /** @param id SQL for the id of the request whose answer is lost; $3 is who sent this one */
-  const crashed = (id: string) =>
-    rowsOf(
-      api,
-      `update idempotent_requests set status_code = null, body_sealed = null, locked_until = $1,
-        headers = jsonb_build_object('request-id', coalesce((${id}), gen_random_uuid()))
-      where credential = $2 and $3::text is not null`,
-      [new Date(api.clock.now.getTime() - 1), `platform_admin/${account.userId}`, account.userId],
-    );
-  const crashedAfter = (event: string) =>
-    crashed(`select correlation_id from events where action = '${event}' and actor_id = $3 limit 1`);
   const first = await create();
   expect(outcomeOf(first)).toBe('201');
   await crashedAfter('oauth_client.created');
@@ -193,6 +197,27 @@ test('a request whose answer a crash has lost is not carried out twice, and the 
   await crashed(`select e.correlation_id from events e where outcome = 'success'
     and not exists (select from events own where own.correlation_id = e.correlation_id and own.actor_id = $3) limit 1`);
   expect(outcomeOf(await create())).toBe('201');
+});
+
+test('a key whose request changed something and died is not free for another request, also if that one may be repeated', async () => {
+  const client = { name: 'Web', client_type: 'public', redirect_uris: ['https://app.example/callback'] };
+  const create = () => owner('POST', `${app}/environments/development/oauth-clients`, client, key);
+  expect(outcomeOf(await create())).toBe('201');
+  await crashedAfter('oauth_client.created');
+  const reused = '400 idempotency.key_reused';
+  const rename = (name: string) => owner('PATCH', '', { name }, key);
+  expect(outcomeOf(await rename('Other'))).toBe(reused);
+  expect(outcomeOf(await owner('DELETE', `${app}/environments/development?confirm=development`, undefined, key))).toBe(
+    reused,
+  );
+  expect(outcomeOf(await create())).toBe('409 idempotency.answer_lost');
+  await crashed('gen_random_uuid()'); // it changed nothing
+  expect(outcomeOf(await rename('One'))).toBe('200');
+  await crashedAfter('account.updated');
+  expect(outcomeOf(await rename('Other'))).toBe(reused);
+  const again = outcomesOf(await Promise.all([rename('One'), rename('One'), rename('One')]));
+  const { 200: done = 0, '409 idempotency.in_progress': waiting = 0 } = again;
+  expect([done > 0, done + waiting]).toEqual([true, 3]);
 });
 
 test('an answer is sent again for a day, also if its request changed nothing and would succeed by now', async () => {
