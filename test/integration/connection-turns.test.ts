@@ -7,7 +7,7 @@ import { isOutage } from '../../src/platform/outages.js';
 import { activitiesInTurn } from '../../src/worker/connection-turns.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
-import { untilWaiting } from '../support/lock-waits.js';
+import { lockWaits, untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
 import { patience } from '../support/patience.js';
 import { newPublicClient } from '../support/public-client.js';
@@ -181,6 +181,26 @@ test('what a transaction asks beside itself does not wait for others of its Acco
   const answers = await asked;
   expect(answers).toEqual([[{ one: 1 }], [{ one: 1 }]]);
   await Promise.all(waiting);
+});
+
+test('what a transaction has begun takes turns as others do, once the transaction is over', async () => {
+  const db = connectionsInTurn(api.database.db, () => 'ours');
+  const lock = { name: 'test_lock', text: 'select pg_advisory_xact_lock(2211)' };
+  let goOn = () => {};
+  const over = new Promise<void>((resolve) => (goOn = resolve));
+  let begun: Promise<unknown> = over;
+  await db.transaction('system', async () => {
+    begun = over.then(() => Promise.all(Array.from({ length: 8 }, () => db.statement(lock, []))));
+  });
+  await asOwner(async (client) => {
+    await client.query('begin');
+    await client.query(lock.text);
+    goOn();
+    await until('they wait', async () => (await lockWaits(api.database.ownerUrl)) >= 3);
+    expect(db.waiting()).toEqual({ statements: 5, transactions: 0 });
+    await client.query('commit');
+  }, api.database.ownerUrl);
+  await begun;
 });
 
 describe('the Account for which a request works is that', () => {

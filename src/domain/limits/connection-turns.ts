@@ -57,13 +57,21 @@ export function connectionsInTurn(
     });
   const transactions = queueFor(max);
   const statements = queueFor(Math.max(1, Math.floor(partOfStatements * max)));
-  const insideTransaction = new AsyncLocalStorage<true>();
-  const isInside = () => insideTransaction.getStore() !== undefined;
+  // An object, and not only a mark: what a transaction has begun and does not wait for can outlive it.
+  const transactionAround = new AsyncLocalStorage<{ isOpen: boolean }>();
+  const isInside = () => transactionAround.getStore()?.isOpen === true;
   const whose = (scope: Scope) => (scope === 'system' ? (atWork() ?? nobody) : scope.accountId);
   return {
     ...db,
     transaction: (scope, work) => {
-      const inside: typeof work = (tx) => insideTransaction.run(true, () => work(tx));
+      const inside: typeof work = async (tx) => {
+        const around = { isOpen: true };
+        try {
+          return await transactionAround.run(around, () => work(tx));
+        } finally {
+          around.isOpen = false;
+        }
+      };
       return transactions(() => db.transaction(scope, inside), whose(scope));
     },
     statement: (statement, values, accountId = isInside() ? undefined : atWork()) =>
