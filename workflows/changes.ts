@@ -8,3 +8,5 @@ export const foundByAccount = 'found-by-account';
 export const freshHistory = 'fresh-history';
 /** After another link was sent, an invite's row says when to remind: a signal sent by hand cannot hasten a reminder. */
 export const rowReminds = 'row-reminds';
+/** A failed mail that is retried before its run has ended is sent by that run. */
+export const retriedWhileItFailed = 'retried-while-it-failed';

@@ -5,6 +5,7 @@ import {
   CancellationScope,
   CancelledFailure,
   defineQuery,
+  defineSignal,
   isCancellation,
   patched,
   proxyActivities,
@@ -12,12 +13,16 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { EmailActivities } from '../activities/emails.js';
+import { hasRowRead } from './by-hand.js';
+import { retriedWhileItFailed } from './changes.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import type { EmailDeliveryInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 
 export type EmailState = 'sending' | 'sent' | 'failed' | 'cancelled';
 
+/** Somebody had a failed mail sent again: its row is pending. */
+export const retried = defineSignal('retried');
 export const state = defineQuery<EmailState>('state');
 
 const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
@@ -37,6 +42,14 @@ export async function emailDelivery({
 }: EmailDeliveryInput): Promise<EmailState> {
   const shown = shownState<EmailState>('sending', (current) => describe(current, emailId, giveUpAfterMs));
   setHandler(state, shown.get);
+  let isRetried = false;
+  setHandler(
+    retried,
+    () => {
+      isRetried = true;
+    },
+    hasRowRead,
+  );
   const attempt = {
     // The mail server has four minutes to ask for a message, and ten to accept it: with less, it could be sent twice.
     startToCloseTimeout: '15m',
@@ -50,6 +63,23 @@ export async function emailDelivery({
     retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: longestRetryMs },
   });
   const { sendEmail: sendOnce } = proxyActivities<EmailActivities>({ ...attempt, retry: { maximumAttempts: 1 } });
+  for (;;) {
+    isRetried = false;
+    await sendUntilEnded(emailId, shown, { sendEmail, sendOnce });
+    if (shown.get() !== 'failed') return shown.get();
+    // A retry that came before this run has ended starts no other run.
+    const goesOn = isRetried && !CancellationScope.current().consideredCancelled && patched(retriedWhileItFailed);
+    if (!goesOn) throw ApplicationFailure.nonRetryable('The email could not be delivered', 'email.failed');
+    shown.set('sending');
+  }
+}
+
+/** Shows how the mail has ended. @throws CancelledFailure if an operator has cancelled it */
+async function sendUntilEnded(
+  emailId: string,
+  shown: { get(): EmailState; set(state: EmailState): void },
+  { sendEmail, sendOnce }: Record<'sendEmail' | 'sendOnce', EmailActivities['sendEmail']>,
+): Promise<void> {
   try {
     const sent = sendEmail(emailId).catch((error) => {
       // If no worker was there to try, the mail server may have been available: try once more.
@@ -69,9 +99,6 @@ export async function emailDelivery({
       throw isCancellation(error) ? error : new CancelledFailure('cancelled while its worker died');
     }
   }
-  if (shown.get() === 'failed')
-    throw ApplicationFailure.nonRetryable('The email could not be delivered', 'email.failed');
-  return shown.get();
 }
 
 /**

@@ -52,6 +52,8 @@ export interface EmailDeliveryInput {
   giveUpAfterMs?: number;
   firstRetryMs?: number;
   longestRetryMs?: number;
+  /** On a message of the outbox: a failed mail is to be sent again. A process that runs already is signalled this. */
+  news?: 'retried';
 }
 
 export interface EnvironmentRemovalInput {

@@ -119,7 +119,8 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => emailId(input.emailId),
     summary: 'An email on its way to the SMTP server',
     firstState: 'sending',
-    mayRunAgain: 'after failure', // support may retry a failed one; the row of any other says that it has ended
+    mayRunAgain: 'after failure', // a message of the previous release that retries it; any other row says that it has ended
+    news: ({ news }) => (news ? { signal: news, args: [], starts: true } : null), // a failed one is sent again
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
   },
   environmentRemoval: {

@@ -178,3 +178,32 @@ test.concurrent('an attempt after the mail’s time is its last', async () => {
   expect(activities.sendEmail).toHaveBeenCalledTimes(2);
   expect(activities.giveUpEmail).toHaveBeenCalledTimes(1);
 });
+
+test.concurrent('a failed mail that is retried before its run has ended is sent by that run', async () => {
+  const { emailId, activities, start } = await startDelivery();
+  // As by the api, whose retry comes between the row's end and the answer about it.
+  activities.sendEmail.mockImplementationOnce(async () => {
+    await handle.signal('retried');
+    return 'failed';
+  });
+  const handle = await start();
+  expect(await handle.result()).toBe('sent');
+  expect(activities.sendEmail.mock.calls).toEqual([[emailId], [emailId]]);
+  expect(await handle.query('state')).toBe('sent');
+  await recordHistory('email-retried-while-it-failed', handle);
+});
+
+test.concurrent('a failed mail whose run was cancelled is not sent by that run, however early it is retried', async () => {
+  const { activities, start } = await startDelivery({ firstRetryMs: 30_000, longestRetryMs: 30_000 });
+  activities.sendEmail.mockRejectedValue(away());
+  activities.cancelEmail.mockImplementationOnce(async () => {
+    await handle.signal('retried');
+    return 'failed'; // it was given up before
+  });
+  const handle = await start();
+  while (activities.sendEmail.mock.calls.length === 0) await sleep(20);
+  await handle.cancel();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('FAILED');
+  expect(activities.cancelEmail).toHaveBeenCalledTimes(1);
+});

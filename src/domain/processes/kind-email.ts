@@ -43,6 +43,11 @@ from emails where account_id = $1`,
   async retry(tx, row) {
     await tx.update(Email, { id: row.id, status: 'failed' }, { status: 'pending', failure: null, endedAt: null });
     const { template } = await tx.findOneOrFail(Email, { where: { id: row.id }, select: { id: true, template: true } });
-    await startLater(tx, 'emailDelivery', { ...inputOf(row), ...(isAwaited(template) && { isAwaited: true }) });
+    // As news: the run that has just failed it may not have ended yet.
+    await startLater(tx, 'emailDelivery', {
+      ...inputOf(row),
+      ...(isAwaited(template) && { isAwaited: true }),
+      news: 'retried',
+    });
   },
 };

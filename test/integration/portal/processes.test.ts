@@ -437,14 +437,14 @@ test('a mail is cancelled, and a failed one is sent again', async () => {
     verbs: ['cancel'],
   });
   const [asked] = await outbox(failed);
-  expect(asked).toMatchObject({ process: 'emailDelivery', input: { emailId: failed } });
+  expect(asked).toMatchObject({ process: 'emailDelivery', input: { emailId: failed, news: 'retried' } });
   expect(asked).not.toHaveProperty('input.isAwaited');
   const code = await anEmail({
     ...failure,
     template: 'sign-in-code',
   });
   await support.call('POST', `/processes/${code}/retry`);
-  expect(await outbox(code)).toMatchObject([{ input: { emailId: code, isAwaited: true } }]); // a caller may still wait for it
+  expect(await outbox(code)).toMatchObject([{ input: { emailId: code, isAwaited: true, news: 'retried' } }]); // a caller may still wait for it
   expect(await audited(failed)).toMatchObject([{ action: 'process.retried', metadata: { kind: 'email' } }]);
 });
 
