@@ -7,7 +7,7 @@ import { reasonsInWords } from '../../src/domain/access/decisions/explain-in-wor
 import type { Found, FoundAssignment } from '../../src/domain/access/decisions/explained.js';
 import { createSearch } from '../../src/domain/access/decisions/search.js';
 import { createRights } from '../../src/domain/access/rights.js';
-import { lackingAt } from '../../src/domain/access/roles/granting.js';
+import { lackingAtRoot } from '../../src/domain/access/roles/granting.js';
 import { hasBoundAhead, momentsOf } from '../../src/domain/access/windows/moments.js';
 import type { AdminCaller, Caller } from '../../src/domain/caller.js';
 import { capabilities } from '../../src/domain/capabilities/administrator-roles.js';
@@ -275,18 +275,18 @@ describe('granting', () => {
     ['a full key', key('full'), []],
     ['a scoped key', key('scoped', ['identity.view']), ['identity.manage']],
     ['a person', person, ['identity.manage']],
-  ])('%s lacks what they do not hold at the node', async (_name, caller, lacking) => {
+  ])('%s lacks what they do not hold at the root', async (_name, caller, lacking) => {
     const { evaluation, asked } = allowing(true, false, true);
     const wanted = ['identity.view', 'identity.manage', 'door.open'];
-    expect(await lackingAt(evaluation, scope, caller, wanted, 'room')).toEqual(lacking);
-    const checks = wanted.map((permission) => ({ identityId: 'bob', permission, nodeId: 'room' }));
+    expect(await lackingAtRoot(evaluation, scope, caller, wanted)).toEqual(lacking);
+    const checks = wanted.map((permission) => ({ identityId: 'bob', permission, nodeId: null }));
     expect(asked).toEqual(caller === person ? [checks] : []);
   });
 
   test('an undecided permission is lacking, and without permissions nothing is asked', async () => {
-    expect(await lackingAt(allowing().evaluation, scope, person, ['a'], null)).toEqual(['a']);
+    expect(await lackingAtRoot(allowing().evaluation, scope, person, ['a'])).toEqual(['a']);
     const { evaluation, asked } = allowing();
-    expect([await lackingAt(evaluation, scope, person, [], null), asked]).toEqual([[], []]);
+    expect([await lackingAtRoot(evaluation, scope, person, []), asked]).toEqual([[], []]);
   });
 });
 

@@ -7,7 +7,7 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Evaluation } from '../access/decisions/evaluate.js';
-import { lackingAt } from '../access/roles/granting.js';
+import { lackingAtRoot } from '../access/roles/granting.js';
 import type { Permission } from '../access/roles/permissions.js';
 import { announceCredentials, type CachesCredentials } from '../cached-credentials.js';
 import type { Caller } from '../caller.js';
@@ -106,7 +106,7 @@ export function createApiKeyManagement({ db, evaluation, now, ...caches }: ApiKe
       return;
     }
     const more = caller.type === 'identity' ? await beyondScopes(db, scope, scopes) : [];
-    const lacking = await lackingAt(evaluation, scope, caller, [...scopes, ...more], null);
+    const lacking = await lackingAtRoot(evaluation, scope, caller, [...scopes, ...more]);
     if (lacking.length > 0) throw cannotGrant('api_key.cannot_grant', 'scopes', lacking);
   }
 

@@ -19,19 +19,18 @@ export interface WantedGrant {
 }
 
 /**
- * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers
- * can only give what they hold. Administrators act by capability. Keys hold their scopes everywhere, and the
+ * Which of some permissions a caller lacks at the root, and so cannot grant for the whole Environment (contract §5):
+ * callers can only give what they hold. Administrators act by capability. Keys hold their scopes everywhere, and the
  * permissions that the application has registered: no scope names those, and the key is the application's own
  * (docs/decisions/0017).
  */
-export async function lackingAt(
+export async function lackingAtRoot(
   evaluation: Evaluation,
   scope: EnvironmentScope,
   caller: Caller,
   keys: readonly string[],
-  nodeId: string | null,
 ): Promise<string[]> {
-  const [lacking = []] = await lackingAtEach(evaluation, scope, caller, [{ keys, nodeId }]);
+  const [lacking = []] = await lackingAtEach(evaluation, scope, caller, [{ keys, nodeId: null }]);
   return lacking;
 }
 

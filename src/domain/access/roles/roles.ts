@@ -19,7 +19,7 @@ import { lockAssignments } from '../assignments/removing.js';
 import type { Evaluation } from '../decisions/evaluate.js';
 import type { ReachedNodes } from '../rights.js';
 import { recordPermissionChanges } from './changes.js';
-import { lackingAt } from './granting.js';
+import { lackingAtRoot } from './granting.js';
 import { assignableRoles, type CountedRole, countedRole, listRoles, type RolesPage } from './lists.js';
 
 export interface NewRole {
@@ -40,7 +40,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     countedRole(tx, scope, id, holdersIn(part));
 
   async function assertMayGrant(scope: EnvironmentScope, caller: Caller, keys: readonly string[]) {
-    const lacking = await lackingAt(evaluation, scope, caller, keys, null);
+    const lacking = await lackingAtRoot(evaluation, scope, caller, keys);
     if (lacking.length > 0) throw cannotGrant('role.cannot_grant', 'permission_keys', lacking);
   }
 
