@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
 import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
@@ -151,6 +152,83 @@ test('searches return subjects, resources and actions, in pages', async () => {
   expect((await post('/access/v1/search/action', 200, what)).json().results).toEqual([open]);
   expect((await post('/access/v1/search/action', 200, { ...what, subject: subject(ben) })).json().results).toEqual([]);
   await post('/access/v1/search/resource', 400, { ...where, page: { token: 'bm90IG91cnM' } });
+});
+
+describe('decisions, searches and lists agree about', () => {
+  const minute = 60_000;
+  const change = (method: 'PATCH' | 'POST' | 'DELETE', url: string, payload?: object) =>
+    send(api.app, method === 'DELETE' ? 204 : 200, {
+      method,
+      url: `/api/v1${url}`,
+      headers: { ...key, ...(payload && { 'if-match': '1' }) },
+      ...(payload && { payload }),
+    });
+  const nothing = () => {};
+  interface Given {
+    person: string;
+    top: string;
+    place: string;
+    role: string;
+    assignment: string;
+  }
+
+  test.each<[string, { from?: number; to?: number }, (given: Given) => unknown, boolean]>([
+    ['a role', {}, nothing, true],
+    ['a role that begins at this moment', { from: minute }, nothing, true],
+    ['a role that begins right after', { from: minute + 1 }, nothing, false],
+    ['a role that ends right after', { to: minute + 1 }, nothing, true],
+    ['a role that ends at this moment', { to: minute }, nothing, false],
+    [
+      'a role that was removed',
+      {},
+      ({ person, assignment }) => change('DELETE', `/identities/${person}/role-assignments/${assignment}`),
+      false,
+    ],
+    ['a role that is switched off', {}, ({ role }) => change('PATCH', `/roles/${role}`, { is_active: false }), false],
+    ['an inactive node', {}, ({ place }) => change('PATCH', `/nodes/${place}`, { status: 'inactive' }), false],
+    ['a node below an inactive one', {}, ({ top }) => change('PATCH', `/nodes/${top}`, { status: 'inactive' }), false],
+    ['an inactive person', {}, ({ person }) => change('POST', `/identities/${person}/deactivate`), false],
+  ])('%s', async (_name, { from, to }, happen, isAllowed) => {
+    const at = (ms?: number) => (ms === undefined ? null : new Date(api.clock.now.getTime() + ms).toISOString());
+    const permission_keys = ['door.open', 'hierarchy.view'];
+    const caller = await newIdentityCaller(api, account);
+    const porter = await made('/api/v1/roles', { name: uuidv7(), permission_keys });
+    const top = await made('/api/v1/nodes', { parent_node_id: null, node_type: 'unit', name: 'Top' });
+    const place = await made('/api/v1/nodes', { parent_node_id: top, node_type: 'unit', name: 'Place' });
+    const wanted = { role_id: porter, node_id: place, effective_from: at(from), effective_to: at(to) };
+    const url = `/api/v1/identities/${caller.id}`;
+    const { assignment_id: assignment } = (await post(`${url}/role-assignments`, 201, wanted)).json().data;
+    await happen({ person: caller.id, top, place, role: porter, assignment });
+    api.clock.advance(minute);
+
+    const [who, where] = [subject(caller.id), node(place)];
+    const found = async (kind: string, asked: object) =>
+      (await post(`/access/v1/search/${kind}`, 200, asked)).json().results;
+    const read = async (path: string) =>
+      (await send(api.app, 200, { url: `${url}/${path}`, headers: key })).json().data;
+    const seen = await api.app.inject({ url: '/api/v1/nodes', headers: caller.headers });
+    expect({
+      decision: (await evaluate({ subject: who, action: open, resource: where })).decision,
+      subjects: await found('subject', { subject: { type: 'identity' }, action: open, resource: where }),
+      resources: await found('resource', { subject: who, action: open, resource: { type: 'node' } }),
+      actions: await found('action', { subject: who, resource: where }),
+      permissions: (await read(`effective-permissions?node_id=${place}`)).permissions,
+      locations: (await read('permission-locations?permission=door.open')).locations.length,
+      nodes: seen.json().items?.length ?? 0,
+    }).toEqual(
+      isAllowed
+        ? {
+            decision: true,
+            subjects: [who],
+            resources: [where],
+            actions: permission_keys.map((name) => ({ name })),
+            permissions: permission_keys,
+            locations: 1,
+            nodes: 1,
+          }
+        : { decision: false, subjects: [], resources: [], actions: [], permissions: [], locations: 0, nodes: 0 },
+    );
+  });
 });
 
 test('a search for environments finds this one, by its root', async () => {

@@ -543,6 +543,70 @@ describe('permissions', () => {
     expect(outcomeOf(await call('POST', `/nodes/${mine.id}/move`, { parent_node_id: before.id }, 2))).toBe('200');
   });
 
+  describe('what a person would gain by a move', () => {
+    const minute = 60_000;
+    const at = (ms: number) => new Date(api.clock.now.getTime() + ms).toISOString();
+
+    /** A person who may move `mine` from one place to another, and nothing more. */
+    async function aMover() {
+      const top = await newNode(key, 'Top', null);
+      const [before, after] = [await newNode(key, 'Before', null), await newNode(key, 'After', top.id)];
+      const mine = await newNode(key, 'Mine', before.id);
+      await key('POST', '/permissions', { key: 'invoice.approve', name: 'Approve invoices' });
+      const roleWith = async (name: string, permission_keys: string[]): Promise<string> =>
+        (await key('POST', '/roles', { name, permission_keys })).json().data.id;
+      const [manager, approver, deputy] = [
+        await roleWith('Manager', ['hierarchy.manage']),
+        await roleWith('Approver', ['invoice.approve']),
+        await roleWith('Deputy', ['invoice.approve']),
+      ];
+      const person = await newIdentity(api, account);
+      const held = `/identities/${person.id}/role-assignments`;
+      const give = async (role_id: string, node: TestNode, window: object = {}): Promise<string> =>
+        (await key('POST', held, { role_id, node_id: node.id, ...window })).json().data.assignment_id;
+      await give(manager, root);
+      const call = callsWith(api, person.headers);
+      let version = 1;
+      const moved = async () => {
+        const outcome = outcomeOf(await call('POST', `/nodes/${mine.id}/move`, { parent_node_id: after.id }, version));
+        if (outcome === '200') await key('POST', `/nodes/${mine.id}/move`, { parent_node_id: before.id }, version + 1);
+        version += outcome === '200' ? 2 : 0;
+        return outcome;
+      };
+      const remove = (id: string) => key('DELETE', `${held}/${id}`);
+      return { top, mine, approver, deputy, give, moved, remove };
+    }
+
+    test('is what they hold above the new parent, also later, but not what has ended', async () => {
+      const { top, approver, give, moved, remove } = await aMover();
+      const now = await give(approver, top);
+      expect(await moved()).toBe('403 role.cannot_grant');
+      await remove(now);
+      expect(await moved()).toBe('200');
+      const later = await give(approver, top, { effective_from: at(minute) });
+      expect(await moved()).toBe('403 role.cannot_grant');
+      await remove(later);
+      await give(approver, top, { effective_to: at(minute) });
+      api.clock.advance(minute);
+      expect(await moved()).toBe('200');
+      // What they will hold above both places, they will hold without the move.
+      await give(approver, root, { effective_from: at(minute) });
+      expect(await moved()).toBe('200');
+    });
+
+    test('is also a longer time, even if they hold it for a shorter time too', async () => {
+      const { top, mine, approver, deputy, give, moved, remove } = await aMover();
+      await give(approver, mine, { effective_to: at(2 * minute) });
+      await give(approver, top, { effective_to: at(2 * minute) });
+      expect(await moved()).toBe('200');
+      const longer = await give(deputy, top, { effective_to: at(3 * minute) });
+      expect(await moved()).toBe('403 role.cannot_grant');
+      await remove(longer);
+      await give(deputy, top);
+      expect(await moved()).toBe('403 role.cannot_grant');
+    });
+  });
+
   test('a caller who names a node’s present parent moves nothing, and needs no permission there', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);

@@ -87,6 +87,9 @@ describe('a caller who assigns roles in one organization', () => {
     };
     const [ben, kai, lena, free] = [await person(globex), await person(globex), await person(inside), await person()];
     await given(key, kai, reader, inside);
+    // A role here that was removed is none.
+    const { assignment_id } = (await given(key, ben, reader, inside)).json().data;
+    expect(outcomeOf(await key('DELETE', `/identities/${ben}/role-assignments/${assignment_id}`))).toBe('204');
     const manager = callsWith(api, (await newIdentity(api, account, [['organization_manager', acme]])).headers);
     expect(outcomeOf(await given(manager, ben, reader))).toBe('404 identity.not_found');
     const many = [ben, lena].map((identity_id) => ({ identity_id, role_id: reader, node_id: acme }));

@@ -403,6 +403,28 @@ test('a caller who holds a role for a time cannot prolong it by assigning it to 
   await invite(`${uuidv7()}@example.com`, 201);
 });
 
+test('neither a role that is switched off nor one that was removed prolongs what a caller may assign to themselves', async () => {
+  const node = await newNode();
+  const below = await newNode(node);
+  const keys = ['rbac.assign_roles', 'identity.view'];
+  const [lead, deputy] = [await newRole(`Lead ${node}`, keys), await newRole(`Deputy ${node}`, keys)];
+  const person = await newIdentityCaller(api, account);
+  const own = `/identities/${person.id}/role-assignments`;
+  const until = new Date(api.clock.now.getTime() + 60_000).toISOString();
+  await call('POST', own, 201, { role_id: lead, node_id: node, effective_to: until });
+  const prolong = (status: number) => call('POST', own, status, { role_id: lead, node_id: below }, person.headers);
+  const { assignment_id } = (await call('POST', own, 201, { role_id: deputy, node_id: node })).json().data;
+  const turn = (is_active: boolean, version: number) =>
+    call('PATCH', `/roles/${deputy}`, 200, { is_active }, { ...key, 'if-match': String(version) });
+  await turn(false, 1);
+  expect(codeOf(await prolong(403))).toBe('role.cannot_grant');
+  await turn(true, 2);
+  await call('DELETE', `${own}/${assignment_id}`, 204);
+  expect(codeOf(await prolong(403))).toBe('role.cannot_grant');
+  await call('POST', own, 201, { role_id: deputy, node_id: node });
+  await prolong(201);
+});
+
 test('a person who holds a role in shifts cannot assign it to themselves for the time in between', async () => {
   const node = await newNode();
   const below = await newNode(node);
@@ -512,6 +534,29 @@ test('the scope `permissions` puts what is held at the root into the access toke
   };
   expect(await claims('openid permissions')).toMatchObject({ permissions: ['identity.view'] });
   expect(await claims('openid')).not.toHaveProperty('permissions');
+});
+
+test('the scope `permissions` contains what is in force: from the moment it begins until right before it ends', async () => {
+  const ida = await newIdentityCaller(api, account);
+  const minute = 60_000;
+  const at = (ms: number) => new Date(api.clock.now.getTime() + ms).toISOString();
+  const windows: [string, object][] = [
+    ['hierarchy.view', { effective_from: at(minute) }],
+    ['hierarchy.manage', { effective_to: at(minute + 1) }],
+    ['identity.manage', { effective_to: at(minute) }],
+    ['rbac.view_roles', { effective_from: at(minute + 1) }],
+    ['identity.view', {}],
+  ];
+  for (const [permission, window] of windows) {
+    const role_id = await newRole(`${permission} ${ida.id}`, [permission]);
+    await call('POST', `/identities/${ida.id}/role-assignments`, 201, { role_id, ...window });
+    const headers = { ...key, 'if-match': '1' };
+    if (permission === 'identity.view') await call('PATCH', `/roles/${role_id}`, 200, { is_active: false }, headers);
+  }
+  api.clock.advance(minute);
+  const payload = { client_id: ida.clientId, email: ida.email, password: ida.password, scope: 'openid permissions' };
+  const { data } = (await send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/login', payload })).json();
+  expect(decodeJwt(data.access_token)).toMatchObject({ permissions: ['hierarchy.manage', 'hierarchy.view'] });
 });
 
 test('a person who leaves while they are assigned a role holds none when they return', async () => {
