@@ -72,12 +72,12 @@ test('secrets of authenticator apps are encrypted anew', async () => {
     });
   });
   const code = totpCode(secret, at);
-  await expect(totpUnder(fresh).verify({ accountId, environmentId }, identityId, code)).rejects.toThrow(
+  await expect(totpUnder(fresh).verify({ accountId, environmentId }, identityId, code, db)).rejects.toThrow(
     'old is not configured',
   );
   expect(await resealFactors({ db, sealing: under(fresh, old) })).toBe(1);
   expect(await resealFactors({ db, sealing: under(fresh, old) })).toBe(0);
-  expect(await totpUnder(fresh).verify({ accountId, environmentId }, identityId, code)).toBe(true);
+  expect(await totpUnder(fresh).verify({ accountId, environmentId }, identityId, code, db)).toBe(true);
 });
 
 test('signing secrets of webhooks are encrypted anew, also those before a rotation', async () => {
@@ -199,6 +199,6 @@ test("secrets of administrators' apps are encrypted anew", async () => {
   });
   expect(await resealUserFactors({ db, sealing: under(fresh, old) })).toBe(1);
   expect(await resealUserFactors({ db, sealing: under(fresh, old) })).toBe(0);
-  const totp = createUserTotp({ db, sealing: under(fresh), totpDriftSteps: 1, now: () => at });
-  expect(await totp.verify(userId, totpCode(secret, at))).toBe(true);
+  const totp = createUserTotp({ sealing: under(fresh), totpDriftSteps: 1, now: () => at });
+  expect(await totp.verify(userId, totpCode(secret, at), db)).toBe(true);
 });

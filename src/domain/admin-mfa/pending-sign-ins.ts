@@ -131,7 +131,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
     },
 
     /** Removes and returns the WebAuthn challenge, so that only one answer to it is accepted. Null if it is gone. */
-    async takeChallenge(id: string, on: Statements = db): Promise<string | null> {
+    async takeChallenge(id: string, on: Statements): Promise<string | null> {
       const [taken] = await on.statement<{ challenge: string }>(takeStatement, [id]);
       return taken?.challenge ?? null;
     },

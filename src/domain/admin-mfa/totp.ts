@@ -20,7 +20,6 @@ const ofUserStatement = {
 };
 
 export interface UserTotpDeps {
-  db: Db;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   /** Steps before and after the present one in which a code is valid. */
   totpDriftSteps: number;
@@ -28,7 +27,7 @@ export interface UserTotpDeps {
 }
 
 /** Authenticator apps of platform admins (RFC 6238). */
-export function createUserTotp({ db, sealing, totpDriftSteps: drift, now }: UserTotpDeps) {
+export function createUserTotp({ sealing, totpDriftSteps: drift, now }: UserTotpDeps) {
   const enrollments = createTotpEnrollments({ sealing, contexts, now });
   return {
     ...enrollments,
@@ -41,9 +40,9 @@ export function createUserTotp({ db, sealing, totpDriftSteps: drift, now }: User
 
     /**
      * Returns whether a code is right, and spends its time step: neither it nor an earlier step is accepted again.
-     * @param on the transaction that the check is part of, if any
+     * @param on the transaction that the check is part of
      */
-    async verify(userId: string, code: string, on: Pick<Db, 'statement'> = db): Promise<boolean> {
+    async verify(userId: string, code: string, on: Pick<Db, 'statement'>): Promise<boolean> {
       const apps = await on.statement<StoredApp>(ofUserStatement, [userId]);
       const at = now();
       return spendCode(apps, {

@@ -64,7 +64,7 @@ export function createMfaChallenges({
       case 'recovery_code':
         return found !== null && (await recoveryCodes.spend(pending, found, on)) ? [] : null;
       case 'email_otp':
-        return (await emailFactor.verify(pending, 'mfa', { identityId, flow, code: proof.code }, on)) ? ['otp'] : null;
+        return (await emailFactor.verify(pending, { identityId, flow, code: proof.code }, on)) ? ['otp'] : null;
       case 'webauthn':
         return webauthn.verifyAssertion(pending, proof.response, on);
     }

@@ -39,15 +39,14 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
 
     /**
      * Whether this is the code that was mailed to the Identity; spends it. The caller counts the tries.
-     * @param on the transaction that it is part of, if any: it has to commit even if the code is wrong
+     * @param on the transaction that it is part of: it has to commit even if the code is wrong
      */
     async verify(
       scope: EnvironmentScope,
-      purpose: Purpose,
       { identityId, flow, code }: TriedFactorCode,
-      on: Pick<Db, 'statement'> = db,
+      on: Pick<Db, 'statement'>,
     ): Promise<boolean> {
-      const redeemed = await emailedCodes.redeem(scope, { purpose, flow, code }, on);
+      const redeemed = await emailedCodes.redeem(scope, { purpose: 'mfa', flow, code }, on);
       return typeof redeemed === 'object' && redeemed.identityId === identityId;
     },
 

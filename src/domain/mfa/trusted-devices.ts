@@ -91,7 +91,7 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
     async trust(
       scope: EnvironmentScope,
       { identityId, days, device, userAgent }: Trust,
-      on: Pick<Db, 'statement'> = db,
+      on: Pick<Db, 'statement'>,
     ): Promise<Trusted> {
       const next = newSecret();
       const at = now();

@@ -75,8 +75,8 @@ describe('an authenticator app', () => {
     await auth.whileTimeStands(async () => {
       const soon = new Date(auth.now().getTime() + 30_000);
       const next = totpCode(app.secret, soon);
-      expect(await strict?.verify(id, next)).toBe(false);
-      expect(await usual?.verify(id, next)).toBe(true);
+      expect(await strict?.verify(id, next, auth.db)).toBe(false);
+      expect(await usual?.verify(id, next, auth.db)).toBe(true);
       const { secret, sealed } = await strict!.begin({ id, email, issuer: 'Gatehouse' });
       expect(() => strict?.confirm(id, { sealed, code: totpCode(secret, soon) })).toThrow(
         expect.objectContaining({ code: 'mfa.code_invalid' }),

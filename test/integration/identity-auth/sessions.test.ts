@@ -162,7 +162,7 @@ describe('a signed-in person', () => {
     await giveFactor(provider, place, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
     expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: true });
     const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
-    const { device } = await provider.logins.trustedDevices.trust(place, trust);
+    const { device } = await provider.logins.trustedDevices.trust(place, trust, provider.db);
     const { data } = (await api.login(client, ana, {}, { cookie: `trusted_device=${device}` })).json();
     const trusted = bearer(data.access_token);
     expect((await api.post('/mfa/recovery-codes', undefined, trusted)).statusCode).toBe(403); // protected by factors

@@ -48,7 +48,7 @@ async function decide(given: Case) {
     allowed,
   ]);
   const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
-  const device = trusted ? (await provider.logins.trustedDevices.trust(scope, trust)).device : null;
+  const device = trusted ? (await provider.logins.trustedDevices.trust(scope, trust, provider.db)).device : null;
   const client = await provider.provider.clients.find((await environment.newClient()).clientId);
   if (!client) throw new Error('no client');
   const question = () => ({

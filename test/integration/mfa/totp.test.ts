@@ -51,7 +51,7 @@ async function newPerson(secrets: string[]) {
   return {
     accountId,
     identityId,
-    verify: (code: string, of = { accountId }) => totp.verify({ ...of, environmentId }, identityId, code),
+    verify: (code: string, of = { accountId }) => totp.verify({ ...of, environmentId }, identityId, code, db),
   };
 }
 

@@ -240,9 +240,10 @@ test('all devices are forgotten once, including those trusted by then, if a pers
     const scope = scopeOf(environment);
     const trustAnother = { identityId: ana.id, days: 30, device: null, userAgent: null };
     const forget = () => trustedDevices.revokeAll(scope, ana.id);
+    const another = () => trustedDevices.trust(scope, trustAnother, provider.db);
     await interleaved(provider.database.ownerUrl, at, forget, forget);
-    await trustedDevices.trust(scope, trustAnother);
-    await interleaved(provider.database.ownerUrl, at, forget, () => trustedDevices.trust(scope, trustAnother));
+    await another();
+    await interleaved(provider.database.ownerUrl, at, forget, another);
     const [left] = await trustedDevices.list(scope, ana.id);
     const told = await provider.query<{ ids: string[] }>(
       `select metadata -> 'device_ids' as ids from events where action = 'auth.trusted_devices_revoked' and resource_id = $1`,

@@ -320,12 +320,8 @@ describe('removing', () => {
     const totp = await enrollTotp(world, environment, ana);
     const page = await signInWith(totp);
     const [factor] = await factors();
-    await world.logins.trustedDevices.trust(environment, {
-      identityId: ana.id,
-      days: 30,
-      device: null,
-      userAgent: null,
-    });
+    const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
+    await world.logins.trustedDevices.trust(environment, trust, world.db);
     const ask = await laptop.get(accountUrl(client, {}, `/factors/${factor?.id}`));
     expect(ask.body).toContain('It is your only second step.');
     const done = await follow(laptop, await send(laptop, page, `factors/${factor?.id}`, {}));
@@ -495,7 +491,7 @@ test.each(policies)(
           const isTrusted = wayIn.secondFactorAt !== null;
           if (isTrusted) {
             const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
-            const { device } = await world.logins.trustedDevices.trust(environment, trust);
+            const { device } = await world.logins.trustedDevices.trust(environment, trust, world.db);
             laptop.cookies.set('trusted_device', device);
           }
           for (const path of [
@@ -589,10 +585,11 @@ test('trusted browsers are listed and forgotten, one or all, and then asked agai
   const page = await follow(laptop, await laptop.submit(challenge, { code: totp.code(), remember_device: 'true' }));
   expect(page.body).toContain('Trusted browsers');
   expect(page.body.match(/this browser/g)).toHaveLength(2);
-  await world.logins.trustedDevices.trust(environment, { identityId: ana.id, days: 30, device: null, userAgent: null });
+  const trust = { days: 30, device: null, userAgent: null };
+  await world.logins.trustedDevices.trust(environment, { identityId: ana.id, ...trust }, world.db);
 
   const ben = await environment.newIdentity();
-  await world.logins.trustedDevices.trust(environment, { identityId: ben.id, days: 30, device: null, userAgent: null });
+  await world.logins.trustedDevices.trust(environment, { identityId: ben.id, ...trust }, world.db);
   const ids = async (of: string) =>
     (
       await world.query<{ id: string }>(

@@ -271,7 +271,8 @@ test.each([
       applicationId: place.applicationId,
       environmentId: place.environmentId,
     };
-    await world.logins.trustedDevices.trust(owner, { identityId: ana.id, days: 30, device: null, userAgent: null });
+    const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
+    await world.logins.trustedDevices.trust(owner, trust, world.db);
     // For a person who had the Identity with another address, or created it, elsewhere in the Account.
     const before = { identityId: ana.id, amr: ['pwd'], acr: 'urn:gatehouse:aal1', lifeSeconds: 3600 } as const;
     const visit = { browser: null, ipAddress: '192.0.2.1', userAgent: null };

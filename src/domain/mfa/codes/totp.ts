@@ -67,13 +67,13 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
     /**
      * Whether a code is right; spends its time step (RFC 6238 §5.2), so that neither it nor an earlier one is accepted
      * again.
-     * @param on a transaction that it is part of, if of one
+     * @param on the transaction that it is part of
      */
     async verify(
       { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
       identityId: string,
       code: string,
-      on: Pick<Db, 'statement'> = db,
+      on: Pick<Db, 'statement'>,
     ): Promise<boolean> {
       const values = [accountId, identityId, environmentId];
       const apps = await on.statement<StoredApp & { drift: number }>(ofIdentityStatement, values);

@@ -109,13 +109,13 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
      * provider's word a key does not become one that signs in: it would outlive the provider, and open other Applications
      * (docs/decisions/0012).
      * @param sent what the browser sent, not validated yet
-     * @param on the transaction that the check is part of, if any; it has to be committed even if the answer is refused
+     * @param on the transaction that the check is part of; it has to be committed even if the answer is refused
      * @returns RFC 8176 names of what was proved; null if the answer is refused, whatever the reason
      */
     async verifyAssertion(
       pending: AssertedSignIn,
       sent: unknown,
-      on: Pick<Db, 'statement' | 'transaction'> = db,
+      on: Pick<Db, 'statement' | 'transaction'>,
     ): Promise<string[] | null> {
       const { accountId, identityId, ssoConnectionId } = pending;
       const challenge = await pendingSignIns.takeWebauthnChallenge(pending.id, on);
