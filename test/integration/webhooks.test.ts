@@ -198,7 +198,7 @@ test('disabling a webhook cancels its deliveries, and stops new ones; enabling i
   expect(items).toMatchObject([{ status: 'cancelled', ended_reason: 'webhook_disabled' }]);
 
   await call('PATCH', `/webhooks/${id}`, { is_active: true });
-  await api.database.db.transaction('system', (tx) => disableWebhook(tx, id, 'failing', api.clock.now));
+  await api.database.db.transaction('system', (tx) => disableWebhook(tx, id, 'failing', api.clock.now, {}));
   expect((await call('GET', `/webhooks/${id}`)).body.data).toMatchObject({
     is_active: false,
     disabled_reason: 'failing',

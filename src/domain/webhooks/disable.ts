@@ -16,7 +16,7 @@ export async function disableWebhook(
   id: string,
   reason: WebhookDisabledReason,
   now: Date,
-  still: FindOptionsWhere<Webhook> = {},
+  still: FindOptionsWhere<Webhook>,
 ): Promise<Webhook | null> {
   const switchedOff = { isActive: false, disabledReason: reason, updatedAt: now };
   const { affected } = await tx.update(Webhook, { ...still, id, isActive: true }, switchedOff);
