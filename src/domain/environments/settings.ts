@@ -67,7 +67,10 @@ export function createEnvironmentSettings({
         assertFactorToEnroll(updated);
         assertOrigins(current.allowedOrigins, updated.allowedOrigins);
         if (!hasCaptcha) assertNoCaptcha(current, changes);
-        if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
+        const { defaultSsoConnectionId: byDefault } = updated;
+        // One that has switched itself off stays the default, and does not block changes of other settings.
+        if (byDefault !== null && byDefault !== current.defaultSsoConnectionId)
+          await assertUsable(tx, scope, byDefault);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
         await assertLoginMethodsLeft(tx, scope, [current, updated]);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);

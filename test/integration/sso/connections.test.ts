@@ -486,6 +486,20 @@ describe('status', () => {
     expect((await setDefault(null)).json().data.default_sso_connection_id).toBeNull();
   });
 
+  test('a default that has switched itself off does not block a change that sends it back', async () => {
+    const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
+    await portal('POST', `${inEnvironment}/sso-connections/${connection.id}/activate`);
+    const { version } = (await setDefault(connection.id)).json().data;
+    await rowsOf(api, `update sso_connections set status = 'auto_disabled' where id = $1 returning id`, [
+      connection.id,
+    ]);
+    const sent = { default_sso_connection_id: connection.id, password_min_length: 12 };
+    const changed = await portal('PATCH', `${inEnvironment}/settings`, sent, { 'if-match': String(version) });
+    expect(changed.json().data).toMatchObject(sent);
+    expect((await setDefault(null)).json().data.default_sso_connection_id).toBeNull();
+    expect(faultsOf(await setDefault(connection.id))).toEqual(['default_sso_connection_id not_active']);
+  });
+
   test("an administrator's session ends with the connection by which it began", async () => {
     const { connection } = (await portal('POST', '/sso/connections', oidc)).json().data;
     await portal('POST', `/sso/connections/${connection.id}/activate`);
