@@ -12,6 +12,7 @@ import type { TotpFactor } from '../mfa/codes/totp-codes.js';
 import type { KeyFactor } from '../mfa/webauthn/ceremonies.js';
 import { aal2 } from '../sessions/first-factor.js';
 import { noticeAdmin } from './mails.js';
+import { assertSpeaksForAll } from './other-sign-in.js';
 import type { AdminProof, ProvenSession } from './proof.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
@@ -92,9 +93,10 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
       );
     },
 
-    /** Renames a factor. @throws DomainError mfa.factor_not_found */
+    /** Renames a factor. @throws DomainError account.other_sign_in_required, mfa.factor_not_found */
     rename: (admin: SignedInAdmin, id: string, label: string): Promise<UserFactorSummary> =>
       db.transaction('system', async (tx) => {
+        await assertSpeaksForAll(tx, admin); // the name is the same in all Accounts
         const factor = await find(tx, admin, id, { lock: true }); // a removal happens before or after this
         if (factor.label === label) return factor;
         await tx.update(UserMfaFactor, { id, userId: admin.userId }, { label });

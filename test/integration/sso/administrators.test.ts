@@ -361,6 +361,8 @@ describe('an administrator who signs in by their account’s provider', () => {
     const listed = async () => (await call('GET', '/sessions')).body.items.map(({ id }: { id: string }) => id);
     expect(await listed()).toContain(elsewhere); // this Account's provider is responsible for a person who has no other
     expect((await call('PATCH', '/me', { last_name: 'Brandt' })).status).toBe(200);
+    const rename = () => call('PATCH', `/mfa/factors/${uuidv7()}`, { label: 'Key' }); // which they do not have
+    expect((await rename()).status).toBe(404);
     const membership = { id: uuidv7(), accountId, userId, createdAt: api.clock.now };
     await system((tx) => tx.insert(Membership, membership));
     const refused = {
@@ -370,6 +372,7 @@ describe('an administrator who signs in by their account’s provider', () => {
     expect(await call('POST', '/mfa/totp/enroll', {})).toMatchObject(refused);
     expect(await call('POST', '/mfa/webauthn/enroll/options', {})).toMatchObject(refused);
     expect(await call('PATCH', '/me', { last_name: 'Clausen' })).toMatchObject(refused);
+    expect(await rename()).toMatchObject(refused);
     expect(await listed()).toHaveLength(1);
     expect((await call('DELETE', `/sessions/${elsewhere}`)).status).toBe(404);
     const [own] = await listed();

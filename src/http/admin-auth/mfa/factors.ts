@@ -53,11 +53,16 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       schema: {
         ...common,
         operationId: 'adminRenameFactor',
-        description: 'Changes only its name; no second factor is required.',
+        description:
+          "Changes only its name; no second factor is required. A session through an account's identity provider that is not " +
+          'accepted by another account of the user cannot change it: `account.other_sign_in_required`.',
         summary: 'Rename a second factor',
         params: ById,
         body: Body({ label: Label }),
-        response: { 200: single(FactorView), ...errors('validation.failed', 'mfa.factor_not_found', ...refusals) },
+        response: {
+          200: single(FactorView),
+          ...errors('validation.failed', 'account.other_sign_in_required', 'mfa.factor_not_found', ...refusals),
+        },
       },
     },
     async (request, reply) => {
