@@ -5,6 +5,7 @@ import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { graceChanges } from '../support/graces.js';
 import { patient } from '../support/patience.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { reconciled, startTestWorker } from '../support/test-worker.js';
@@ -115,7 +116,8 @@ async function withGrace(inDays: number) {
   await graces.start(scope, id as string, inDays);
   const workflowId = `mfa-grace/${scope.environmentId}/${id}`;
   await until('its process', async () => (await statusOf(workflowId)) === 'RUNNING');
-  return { scope, id: id as string, email, graces, workflowId };
+  const changes = graceChanges({ db: database.db, now: worker.now });
+  return { scope, id: id as string, email, graces, changes, workflowId };
 }
 async function newEnvironment() {
   const now = new Date();
@@ -128,10 +130,10 @@ async function newEnvironment() {
 const stateOf = (workflowId: string) => handleOf(workflowId).query<string>('state');
 
 test.concurrent('a grace ends by itself when enrolled, reset or over: each change signals its process', async () => {
-  const { scope, id, email, graces, workflowId } = await withGrace(7);
-  await graces.enrolled(scope, id);
+  const { scope, id, email, changes, workflowId } = await withGrace(7);
+  await changes.enrolled(scope, id);
   await until('enrolled', async () => (await stateOf(workflowId)) === 'enrolled');
-  await graces.reset(scope, id, 4 / 86_400);
+  await changes.reset(scope, id, 4 / 86_400);
   await until('the end', async () => (await stateOf(workflowId)) === 'expired');
   expect(
     await rowsAsOwner(database.ownerUrl, 'select status, round from mfa_graces where identity_id = $1', [id]),
@@ -142,7 +144,7 @@ test.concurrent('a grace ends by itself when enrolled, reset or over: each chang
 });
 
 test.concurrent('a terminated grace goes on, one that has expired unnoticed is closed, and a cancelled one keeps its end', async () => {
-  const { scope, id, graces, workflowId } = await withGrace(7);
+  const { scope, id, graces, changes, workflowId } = await withGrace(7);
   await handleOf(workflowId).terminate('by mistake');
   await healed('it runs again', async () => (await statusOf(workflowId)) === 'RUNNING');
   await until('it has looked at the row', async () =>
@@ -152,7 +154,7 @@ test.concurrent('a terminated grace goes on, one that has expired unnoticed is c
   await rowsAsOwner(database.ownerUrl, `update mfa_graces set expires_at = now() where identity_id = $1`, [id]);
   await handleOf(workflowId).terminate('by mistake');
   await healed('it is closed', async () => (await statusOf(workflowId)) === 'COMPLETED');
-  await graces.reset(scope, id, 7);
+  await changes.reset(scope, id, 7);
   await until('a new run', async () => (await statusOf(workflowId)) === 'RUNNING');
   await handleOf(workflowId).cancel();
   await until('cancelled', async () => (await statusOf(workflowId)) === 'CANCELLED');

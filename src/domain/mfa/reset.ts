@@ -9,7 +9,7 @@ import type { MayChange } from '../access/assignments/production-people.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from './forget-factors.js';
-import { beginGrace, resetGraces } from './grace/rules.js';
+import { restartGrace } from './grace/rules.js';
 import { noticeEmail } from './notices.js';
 import { type MfaSummary, mfaOf } from './summary.js';
 import { distrustDevices } from './trusted-devices.js';
@@ -42,8 +42,7 @@ export const createMfaReset =
       await tx.update(Identity, { accountId, id: identityId }, { mfaAdminResetAt: at, updatedAt: at });
       const settings = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
       const days = settings.mfaPolicy === 'required' ? settings.mfaGracePeriodDays : 0;
-      await resetGraces(tx, scope, identityId, { all: days <= 0, now: at });
-      if (days > 0) await beginGrace(tx, scope, { identityId, days, now: at, anew: true });
+      await restartGrace(tx, scope, { identityId, days, now: at });
       const [event] = await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.mfa_reset' }]);
       await noticeEmail(tx, scope, event as string, at);
       return mfaOf(inTransaction(tx), scope, identityId);

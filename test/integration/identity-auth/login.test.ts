@@ -291,9 +291,7 @@ describe('where a second factor is required and none is enrolled', () => {
     );
     expect(events).toEqual([{ metadata: { method: 'password', reason: 'mfa.enrollment_required' } }]);
     expect((await api.login(client, ana, { password: 'wrong' })).statusCode).toBe(401);
-    const graces = await import('../../../src/domain/mfa/grace/grace.js');
-    const { reset } = graces.createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });
-    await reset(place, ana.id, 7);
+    await provider.logins.mfaReset(place, ana.id);
     expect(await api.signedIn(client, ana)).toMatchObject({ mfa_enrollment_pending: true });
   });
 

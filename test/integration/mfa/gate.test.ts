@@ -377,8 +377,7 @@ test('the grace begins with the first sign-in, and its end refuses until an admi
   expect(await provider.logins.gate.decide(question())).toEqual({ step: 'refused' });
   const asSession = { ...question(), first: { ...question().first, method: 'session' as const } };
   expect(await provider.logins.gate.decide(asSession)).toEqual({ step: 'refused' });
-  const graces = createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });
-  await graces.reset(scope, ana.id, 7);
+  await provider.logins.mfaReset(scope, ana.id);
   expect(await provider.logins.gate.decide(question())).toMatchObject({ step: 'enroll' });
 });
 

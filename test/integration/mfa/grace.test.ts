@@ -5,15 +5,19 @@ import { days, hours } from '../../../src/platform/clock.js';
 import type { EnvironmentScope } from '../../../src/platform/scope.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { rowsAsOwner } from '../../support/database.js';
+import { graceChanges } from '../../support/graces.js';
 import { counted, interleaved } from '../../support/interleaving.js';
 import { newOrganization, setPolicy } from '../../support/organizations.js';
 import { rowsOf } from '../../support/rows.js';
 
 let api: TestApi;
 let graces: MfaGraces;
+let changes: ReturnType<typeof graceChanges>;
 beforeAll(async () => {
   api = await startApi();
-  graces = createMfaGraces({ db: api.database.db, now: () => api.clock.now, reminders: [days(3), days(1)] });
+  const world = { db: api.database.db, now: () => api.clock.now };
+  graces = createMfaGraces({ ...world, reminders: [days(3), days(1)] });
+  changes = graceChanges(world);
 });
 afterAll(() => api.stop());
 
@@ -154,7 +158,7 @@ test('the mail names the application, the end and where to sign in; nothing is s
   expect(await content('en')).toBeNull(); // a person who is kept out cannot enroll a factor
   await isActive(true);
   expect(await content('en')).not.toBeNull();
-  await graces.enrolled(account.scope, id);
+  await changes.enrolled(account.scope, id);
   expect(await content('de')).toBeNull();
 });
 
@@ -163,7 +167,7 @@ test('a factor of one Environment is one in all; its removal gives nobody more t
   const id = await newIdentity({ ...rest, scope, productionScope });
   const first = await graces.start(scope, id, 7);
   await graces.start(productionScope, id, 3);
-  await graces.enrolled(scope, id);
+  await changes.enrolled(scope, id);
   expect([(await rowOf(id, scope)).status, (await rowOf(id, productionScope)).status]).toEqual([
     'enrolled',
     'enrolled',
@@ -184,12 +188,12 @@ test("an admin's reset begins the grace again here, and elsewhere with the next 
   await graces.start(productionScope, id, 1);
   api.clock.advance(days(2));
   await graces.advance((await rowOf(id, scope)).id as string);
-  await graces.reset(scope, id, 7);
+  await changes.reset(scope, id, 7);
   expect(daysLeft((await graces.find(scope, id))!.expiresAt)).toBe(7);
   expect(await rowOf(id, scope)).toMatchObject({ status: 'running', round: 2, ended_at: null, ended_reason: null });
   expect(await graces.find(productionScope, id)).toBeNull();
   expect(daysLeft((await graces.start(productionScope, id, 7)).expiresAt)).toBe(7);
-  await graces.reset(scope, id, 0);
+  await changes.reset(scope, id, 0);
   expect(await graces.find(scope, id)).toBeNull();
 });
 
@@ -212,7 +216,7 @@ test('a policy that no longer requires MFA ends all graces; another number of da
   api.clock.advance(days(2));
   await change(true, 30); // too late: an ended grace stays ended
   expect(await graces.find(scope, ids[1]!)).toMatchObject({ over: true });
-  await graces.reset(scope, ids[2]!, 7);
+  await changes.reset(scope, ids[2]!, 7);
   await change(false, 7);
   expect(await graces.find(scope, ids[2]!)).toBeNull();
 });
@@ -259,8 +263,8 @@ test('another Account’s scope reaches no grace', async () => {
   const [mine, other] = [await newRequiring(), await newRequiring()];
   const id = await newIdentity(mine);
   await graces.start(mine.scope, id, 7);
-  await graces.enrolled(other.scope, id);
-  await graces.reset(other.scope, id, 0);
+  await changes.enrolled(other.scope, id);
+  await changes.reset(other.scope, id, 0);
   expect(await graces.find(other.scope, id)).toBeNull();
   expect(await rowOf(id, mine.scope)).toMatchObject({ status: 'running', round: 1 });
 });

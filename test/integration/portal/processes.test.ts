@@ -4,7 +4,6 @@ import { Email } from '../../../entities/email.js';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { Webhook } from '../../../entities/webhook.js';
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
-import { createMfaGraces } from '../../../src/domain/mfa/grace/grace.js';
 import { kindNames } from '../../../src/domain/processes/kind.js';
 import { states } from '../../../src/domain/processes/kinds.js';
 import { invite, newMember, rolesByKey, type TestMember } from '../../support/administrators.js';
@@ -12,6 +11,7 @@ import { outcomeOf, shape } from '../../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { startApiBesideTemporal } from '../../support/api-beside-temporal.js';
 import { type Call, callsOf } from '../../support/calls.js';
+import { graceChanges } from '../../support/graces.js';
 import { callsWith } from '../../support/nodes.js';
 import { nextOf, problemsOfWalks } from '../../support/operations/walks.js';
 import { patience } from '../../support/patience.js';
@@ -134,8 +134,7 @@ test('a grace that begins anew while the list is read by its links keeps its pla
   await aGrace();
   const page = await owner('GET', '/processes?kind=mfa_grace&take=1');
   api.clock.advance(1000);
-  const graces = createMfaGraces({ db: api.database.db, now: () => api.clock.now, reminders: [] });
-  await graces.reset(account.scope, identityId, 7);
+  await graceChanges({ db: api.database.db, now: () => api.clock.now }).reset(account.scope, identityId, 7);
   const [next] = await itemsOf(`?${new URLSearchParams(nextOf(page) as Record<string, string>)}`);
   expect(next).toMatchObject({ id, since: api.clock.now.toISOString() });
   api.clock.advance(-2000); // PostgreSQL's clock, by which deliveries are stopped, has not moved

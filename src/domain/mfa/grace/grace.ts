@@ -5,7 +5,7 @@ import { type Db, within } from '../../../platform/database/db.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
 import { recordEvent } from '../../events/record.js';
 import { dueReminder, graceReminder, nextMoment } from './reminders.js';
-import { beginGrace, isRequiredStill, type Policy, resetGraces, settleEnrollment, settlePolicy } from './rules.js';
+import { beginGrace, isRequiredStill, type Policy, settlePolicy } from './rules.js';
 
 export interface MfaGracesDeps {
   db: Db;
@@ -38,9 +38,6 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
     expiresAt,
     over: expiresAt <= now(),
   });
-  /** In a transaction of the Account: factors are one set for all of its Environments. */
-  const ofAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
-    db.transaction({ accountId }, work);
 
   return {
     /** The grace of an Identity; null if it never began, or was reset. */
@@ -57,21 +54,6 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
      */
     start: (scope: EnvironmentScope, identityId: string, days: number): Promise<GraceStatus> =>
       db.transaction(scope, async (tx) => statusOf(await beginGrace(tx, scope, { identityId, days, now: now() }))),
-
-    /** A first factor was enrolled: no more reminders, in any Environment. */
-    enrolled: (scope: EnvironmentScope, identityId: string): Promise<void> =>
-      ofAccount(scope, (tx) => settleEnrollment(tx, scope, identityId, now())),
-
-    /**
-     * Restarts the grace after an administrator has reset the person's factors: here at once, elsewhere at the next
-     * sign-in.
-     */
-    reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>
-      ofAccount(scope, async (tx) => {
-        const at = now();
-        await resetGraces(tx, scope, identityId, { all: days <= 0, now: at });
-        if (days > 0) await beginGrace(tx, scope, { identityId, days, now: at, anew: true });
-      }),
 
     /**
      * Applies a change of the Environment's policy: whether it requires MFA, and the number of days. In the transaction

@@ -120,6 +120,19 @@ export async function resetGraces(
   });
 }
 
+/**
+ * Restarts the time to enroll of a person whose factors were reset: here at once, elsewhere at the next sign-in.
+ * @param days 0: there is no time to enroll any more
+ */
+export async function restartGrace(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { identityId, days, now }: Omit<Begin, 'anew'>,
+) {
+  await resetGraces(tx, scope, identityId, { all: days <= 0, now });
+  if (days > 0) await beginGrace(tx, scope, { identityId, days, now, anew: true });
+}
+
 /** SQL: whether an organization of a grace's person requires MFA, whatever the Environment does. */
 const requiredByOrganization = requiredToHaveMfa('mfa_graces.environment_id', 'mfa_graces.identity_id');
 
