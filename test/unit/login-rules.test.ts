@@ -475,8 +475,8 @@ describe('a second factor over the API', () => {
           return { proved, trusted: browser && { device: 'new', of: browser } };
         },
         sendEmailCode: async (...of: unknown[]) => void did.push(['mail', ...of]),
+        webauthnOptions: async (of: unknown) => ({ of }),
       },
-      webauthn: { assertionOptions: async (of: unknown) => ({ of }) },
     } as never;
     const found = changes.client === undefined ? client : changes.client;
     const clients = { find: async (id: string) => (id === 'app' ? found : null) } as never;

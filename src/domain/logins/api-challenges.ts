@@ -27,7 +27,7 @@ export interface AnsweredApiChallenge {
 
 export interface ApiChallengesDeps {
   db: Pick<Db, 'statement'>;
-  logins: Pick<Logins, 'pendingSignIns' | 'mfaChallenges' | 'webauthn'>;
+  logins: Pick<Logins, 'pendingSignIns' | 'mfaChallenges'>;
   clients: Clients;
   signIn: Pick<ApiSignIn, 'proved'>;
 }
@@ -41,7 +41,7 @@ where p.token_hash = $1 and p.channel = 'api'`,
 
 /** The second half of a sign-in by the API, for the `challenge_token` that the first half answered. */
 export function createApiChallenges({ db, logins, clients, signIn }: ApiChallengesDeps) {
-  const { pendingSignIns, mfaChallenges, webauthn } = logins;
+  const { pendingSignIns, mfaChallenges } = logins;
 
   /** @throws DomainError mfa.challenge_invalid for one that is unknown, over, complete, or of the hosted pages */
   async function open(token: string): Promise<{ pending: OpenSignIn; client: Client }> {
@@ -93,10 +93,10 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
       await mfaChallenges.sendEmailCode(pending, localeFor(client.settings.defaultLocale));
     },
 
-    /** For `navigator.credentials.get`. @throws DomainError mfa.challenge_invalid */
+    /** For `navigator.credentials.get`. @throws DomainError mfa.challenge_invalid, mfa.factor_not_allowed */
     async webauthnOptions(token: string) {
       const { pending } = await open(token);
-      return webauthn.assertionOptions(pending);
+      return mfaChallenges.webauthnOptions(pending);
     },
   };
 }

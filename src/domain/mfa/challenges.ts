@@ -1,3 +1,4 @@
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
@@ -29,7 +30,7 @@ export interface MfaChallengesDeps {
   totp: Pick<Totp, 'verify'>;
   recoveryCodes: Pick<RecoveryCodes, 'find' | 'spend'>;
   emailFactor: Pick<EmailFactor, 'send' | 'verify'>;
-  webauthn: Pick<Webauthn, 'verifyAssertion'>;
+  webauthn: Pick<Webauthn, 'assertionOptions' | 'verifyAssertion'>;
   pendingSignIns: Pick<PendingSignIns, 'lock' | 'complete' | 'prolong'>;
   trustedDevices: Pick<TrustedDevices, 'trust'>;
   now: Clock;
@@ -123,6 +124,16 @@ export function createMfaChallenges({
       if (settled === null) throw new DomainError('mfa.code_invalid');
       if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
       return settled;
+    },
+
+    /**
+     * Options for `navigator.credentials.get` with one of the person's keys, as an answer; they invalidate the ones
+     * before. For a person without keys the browser would offer every passkey that it has, and none of them is right.
+     * @throws DomainError mfa.factor_not_allowed where no key is asked for
+     */
+    async webauthnOptions(pending: OpenSignIn): Promise<PublicKeyCredentialRequestOptionsJSON> {
+      if (!(await factorsOf(pending)).includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
+      return webauthn.assertionOptions(pending);
     },
 
     /**

@@ -44,7 +44,7 @@ export interface SecondFactorsDeps {
   emailedCodes: EmailedCodes;
   passwords: CodeHashing;
   pendingSignIns: Pick<PendingSignIns, 'lock' | 'complete' | 'prolong'>;
-  webauthn: Pick<Webauthn, 'verifyAssertion'>;
+  webauthn: Pick<Webauthn, 'assertionOptions' | 'verifyAssertion'>;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   rateLimits: boolean;
   now: Clock;

@@ -212,6 +212,11 @@ describe('a passkey or security key', () => {
     expect((await answer(key.get(await options()))).statusCode).toBe(200);
   });
 
+  test('is not asked for where the person has none: the browser would offer every passkey that it has', async () => {
+    const { answer } = await challenged();
+    expect(refusalOf(await answer('webauthn/options', {}))).toEqual([400, 'mfa.factor_not_allowed']);
+  });
+
   test('is not enrolled twice with one set of options, nor with another session’s', async () => {
     const { key, token, begun } = await withKey();
     const again = { enrollment_token: begun.enrollment_token, response: key.create(begun.options) };

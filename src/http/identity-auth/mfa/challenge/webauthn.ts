@@ -18,7 +18,9 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
-        description: 'New options invalidate earlier ones.',
+        description:
+          'New options invalidate earlier ones. `mfa.factor_not_allowed`: `available_factors` of the challenge lacks ' +
+          '`webauthn`.',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -26,6 +28,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
           ...errors(
             'validation.failed',
             'mfa.challenge_invalid',
+            'mfa.factor_not_allowed',
             'auth.multiple_credentials',
             'rate_limit.exceeded',
             'service.unavailable',

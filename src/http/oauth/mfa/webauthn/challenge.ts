@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
-import { DomainError } from '../../../../domain/errors.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
 import { credentialIn } from '../../webauthn-json.js';
@@ -17,10 +16,7 @@ export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
     async (request, reply) => {
       const step = await steps.open(request, reply, 'challenge');
       if (!step) return reply;
-      const factors = await logins.mfaChallenges.factorsOf(step.pending);
-      if (!factors.includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
-      const options = await logins.webauthn.assertionOptions(step.pending);
-      return reply.send(options);
+      return reply.send(await logins.mfaChallenges.webauthnOptions(step.pending));
     },
   );
 
