@@ -48,11 +48,9 @@ export function createMfaChallenges({
   trustedDevices,
   now,
 }: MfaChallengesDeps) {
-  const state = (pending: OpenSignIn) => mfaStateOf(db, pending);
-
   /** What the person can answer with. */
   async function factorsOf(pending: OpenSignIn): Promise<FactorKind[]> {
-    const { usable, provable } = choicesAfter(pending, await state(pending));
+    const { usable, provable } = choicesAfter(pending, await mfaStateOf(db, pending));
     return usable.length > 0 ? usable : provable;
   }
 
@@ -126,12 +124,9 @@ export function createMfaChallenges({
       return settled;
     },
 
-    /**
-     * Options for `navigator.credentials.get` with one of the person's keys, as an answer; they invalidate the ones
-     * before. For a person without keys the browser would offer every passkey that it has, and none of them is right.
-     * @throws DomainError mfa.factor_not_allowed where no key is asked for
-     */
+    /** For `navigator.credentials.get`; only the last ones work. @throws DomainError mfa.factor_not_allowed */
     async webauthnOptions(pending: OpenSignIn): Promise<PublicKeyCredentialRequestOptionsJSON> {
+      // For a person without keys the browser would offer every passkey that it has, and none of them is right.
       if (!(await factorsOf(pending)).includes('webauthn')) throw new DomainError('mfa.factor_not_allowed');
       return webauthn.assertionOptions(pending);
     },
