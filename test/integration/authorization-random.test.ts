@@ -74,7 +74,7 @@ async function newPlace(account: TestAccount, scope: EnvironmentScope, slug: str
   const headers = { 'x-api-key': secret };
   const [key, authzen] = [callsWith(api, headers), callsWith(api, headers, '/access/v1')];
   for (const name of own) expect(outcomeOf(await key('POST', '/permissions', { key: name, name }))).toBe('201');
-  return { slug, key, authzen, model: new AccessModel((await rootOf(key)).id, named), clientId, tokens: null };
+  return { slug, key, authzen, model: new AccessModel((await rootOf(key)).id, new Set(named)), clientId, tokens: null };
 }
 
 async function newWorld(seed: number): Promise<World> {
@@ -97,7 +97,7 @@ async function newWorld(seed: number): Promise<World> {
     expect(answers[0]).toBe(answers[1]);
     people.push({ id: answers[0], email });
   }
-  for (const { model } of places) for (const { id } of people) model.people.set(id, true);
+  for (const { model } of places) for (const { id } of people) model.people.set(id, { isActive: true });
   const world: World = {
     account,
     random: createRandom(seed),
@@ -170,7 +170,7 @@ async function makeRole(world: World, { key, model }: Place, keys: readonly stri
   const isActive = active ?? world.random.below(5) > 0;
   const answer = await key('POST', '/roles', { name: uuidv7(), permission_keys: keys, is_active: isActive });
   expect(outcomeOf(answer)).toBe('201');
-  model.roles.set(answer.json().data.id, { isActive, keys, version: 1 });
+  model.roles.set(answer.json().data.id, { isActive, keys: new Set(keys), version: 1 });
 }
 
 async function setRole(world: World, place: Place) {
@@ -188,7 +188,7 @@ async function setKeys(world: World, place: Place) {
   const answer = await place.key('PUT', `/roles/${id}/permissions`, { permission_keys: keys }, role.version);
   expect(outcomeOf(answer)).toBe('200');
   role.version += [...keys].sort().join() === [...role.keys].sort().join() ? 0 : 1;
-  role.keys = keys;
+  role.keys = new Set(keys);
 }
 
 async function removeRole(world: World, place: Place) {
@@ -204,7 +204,7 @@ async function removeRole(world: World, place: Place) {
 }
 
 /** A role for somebody, mostly for the end user who acts; for ever, for hours, or in hours. */
-function someRole(world: World, place: Place): Omit<HeldRole, 'id' | 'removed'> {
+function someRole(world: World, place: Place): Omit<HeldRole, 'id' | 'made' | 'removed'> {
   const { random, people } = world;
   const [from, to] = [random.of([null, null, -1, 0, 1]), random.of([null, null, 0, 1, 2])];
   return {
@@ -215,7 +215,7 @@ function someRole(world: World, place: Place): Omit<HeldRole, 'id' | 'removed'> 
     to: to === null ? null : now() + to * hour,
   };
 }
-const bodyOf = ({ identity, role, node, from, to }: Omit<HeldRole, 'id' | 'removed'>) => ({
+const bodyOf = ({ identity, role, node, from, to }: Omit<HeldRole, 'id' | 'made' | 'removed'>) => ({
   identity_id: identity,
   role_id: role,
   node_id: node,
@@ -240,15 +240,15 @@ async function expectGiven(
   const expected = isUnknown || (refusal?.(wanted) === 'identity.not_found' && 'identity.not_found') || isEmpty;
   const outcome = expected || refusal?.(wanted) || model.giving(wanted);
   expect(items[0].error?.code ?? items[0].status).toBe(outcome);
-  if (outcome === 'created') model.held.push({ id: items[0].id, ...wanted, removed: false });
+  if (outcome === 'created') model.held.push({ id: items[0].id, ...wanted, made: now(), removed: null });
 }
 
 async function take(world: World, { key, model }: Place) {
   const one = world.random.of(model.held);
   if (!one) return;
   const { items } = (await key('DELETE', '/role-assignments', { assignment_ids: [one.id] })).json();
-  expect(items[0].error?.code ?? items[0].status).toBe(one.removed ? 'role_assignments.not_found' : 'removed');
-  one.removed = true;
+  expect(items[0].error?.code ?? items[0].status).toBe(one.removed === null ? 'removed' : 'role_assignments.not_found');
+  one.removed ??= now();
 }
 
 async function setPerson(world: World, place: Place) {
@@ -256,7 +256,7 @@ async function setPerson(world: World, place: Place) {
   const isActive = world.random.below(3) > 0;
   const answer = await place.key('POST', `/identities/${id}/${isActive ? 'activate' : 'deactivate'}`);
   expect(outcomeOf(answer)).toBe(place.model.people.has(id) ? '200' : '404 identity.not_found');
-  if (place.model.people.has(id)) place.model.people.set(id, isActive);
+  if (place.model.people.has(id)) place.model.people.set(id, { isActive });
 }
 
 /** Somebody leaves an Environment, or comes back to it; they stay in the other one. */
@@ -265,7 +265,7 @@ async function toggleMembership(world: World, place: Place) {
   if (!place.model.people.has(id)) {
     const answer = await place.key('POST', '/identities', { email });
     expect([outcomeOf(answer), answer.json().data?.id]).toEqual(['201', id]);
-    place.model.people.set(id, true);
+    place.model.people.set(id, { isActive: true });
   } else if (otherOf(world, place).model.people.has(id)) {
     expect(outcomeOf(await place.key('DELETE', `/identities/${id}`))).toBe('204');
     place.model.leave(id);
@@ -331,7 +331,7 @@ async function callerGives(world: World, place: Place) {
   await expectGiven(place, call, wanted, ({ identity, role, node, from, to }) => {
     if (model.belongsToOthers(identity, id, now())) return 'identity.not_found';
     if (!model.allows(id, 'rbac.assign_roles', node, now())) return 'permission.required';
-    const keys = model.roles.get(role)!.keys;
+    const keys = [...model.roles.get(role)!.keys];
     const lacking = model.ungrantable(id, keys, node, now(), identity === id ? { from, to } : null);
     return lacking.length > 0 ? 'role.cannot_grant' : null;
   });
@@ -347,9 +347,9 @@ async function callerTakes(world: World, place: Place) {
   const isUnknown = model.belongsToOthers(one.identity, world.caller.id, now());
   const { items } = (await call('DELETE', '/role-assignments', { assignment_ids: [one.id] })).json();
   const refused = isUnknown ? 'role_assignments.not_found' : 'permission.required';
-  const expected = one.removed ? 'role_assignments.not_found' : isReached ? 'removed' : refused;
+  const expected = one.removed !== null ? 'role_assignments.not_found' : isReached ? 'removed' : refused;
   expect(items[0].error?.code ?? items[0].status).toBe(expected);
-  if (expected === 'removed') one.removed = true;
+  if (expected === 'removed') one.removed = now();
 }
 
 async function callerMoves(world: World, place: Place) {
@@ -421,7 +421,7 @@ const weighted = byWeight(steps);
 
 /** Returns the end user's calls with a fresh token; null if they cannot sign in here. */
 async function callerIn({ caller }: World, place: Place): Promise<Calls | null> {
-  if (!place.model.people.get(caller.id)) {
+  if (!place.model.people.get(caller.id)?.isActive) {
     place.tokens = null;
     return null;
   }
@@ -579,7 +579,7 @@ async function compareSight(world: World, place: Place, call: Calls, sight: Sigh
       children!.json().items,
       nodes.filter((each) => nodeOf(place, each).parent === id && leads(each)),
     );
-    expectShown(above!.json().items, model.way(id).slice(1));
+    expectShown(above!.json().items, model.path(id).slice(0, -1));
     if (sight.sees(id)) expectShown(below!.json().items, model.below(id).filter(sight.sees));
     else expect(outcomeOf(below!)).toBe('403 account.capability_required');
   }
@@ -589,7 +589,7 @@ async function compareCaller(world: World, place: Place) {
   const { model } = place;
   const { id } = world.caller;
   const before = place.tokens?.access_token;
-  if (before && !model.people.get(id)) {
+  if (before && !model.people.get(id)?.isActive) {
     const answer = await callsWith(api, { authorization: `Bearer ${before}` })('GET', '/nodes');
     expect(outcomeOf(answer)).toBe('401');
   }

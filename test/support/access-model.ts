@@ -11,7 +11,7 @@ export interface ModelNode {
 }
 export interface ModelRole {
   isActive: boolean;
-  keys: readonly string[];
+  keys: Set<string>;
   version: number;
 }
 /** Times are milliseconds; a bound of null is open. */
@@ -22,7 +22,8 @@ export interface HeldRole {
   node: string;
   from: number | null;
   to: number | null;
-  removed: boolean;
+  made: number;
+  removed: number | null;
 }
 type Place = Pick<HeldRole, 'identity' | 'role' | 'node'>;
 type Window = Pick<HeldRole, 'from' | 'to'>;
@@ -34,38 +35,41 @@ const isIn = (window: Window, at: number) => begins(window) <= at && at < ends(w
 export class AccessModel {
   readonly nodes = new Map<string, ModelNode>();
   readonly roles = new Map<string, ModelRole>();
-  /** Members of the Environment: whether they are active. */
-  readonly people = new Map<string, boolean>();
+  /** Members of the Environment. */
+  readonly people = new Map<string, { isActive: boolean }>();
   readonly members = new Map<string, Set<string>>();
   held: HeldRole[] = [];
 
+  /** @param keys the permissions that exist */
   constructor(
     readonly root: string,
-    readonly keys: readonly string[],
+    readonly keys: Set<string>,
   ) {
     this.nodes.set(root, { parent: null, type: 'root', isActive: true, version: 1 });
   }
 
-  /** The nodes from one to the root. */
-  way(id: string): string[] {
+  /** The nodes from the root to one. */
+  path(id: string): string[] {
     const parent = this.nodes.get(id)?.parent ?? null;
-    return [id, ...(parent === null ? [] : this.way(parent))];
+    return [...(parent === null ? [] : this.path(parent)), id];
   }
-  isAtOrBelow = (id: string, top: string) => this.way(id).includes(top);
-  isOpen = (id: string) => this.way(id).every((each) => this.nodes.get(each)?.isActive);
+  isAtOrBelow = (id: string, top: string) => this.path(id).includes(top);
+  isOpen = (id: string) => this.path(id).every((each) => this.nodes.get(each)?.isActive);
   below = (top: string) => [...this.nodes.keys()].filter((id) => this.isAtOrBelow(id, top));
-  notEnded = (at: number) => this.held.filter((one) => !one.removed && at < ends(one));
+  /** The assignments that count now or in the future. */
+  notEnded = (at: number) => this.held.filter((one) => one.removed === null && at < ends(one));
 
   reason(identity: string, key: string, node: string, at: number): string {
-    const isActive = this.people.get(identity);
-    if (isActive === undefined) return 'identity_not_found';
+    const person = this.people.get(identity);
+    if (!person) return 'identity_not_found';
     if (!this.nodes.has(node)) return 'node_not_found';
-    if (!this.keys.includes(key)) return 'permission_not_found';
-    if (!isActive) return 'identity_inactive';
+    if (!this.keys.has(key)) return 'permission_not_found';
+    if (!person.isActive) return 'identity_inactive';
     if (!this.isOpen(node)) return 'node_inactive';
     const reasons = this.held
-      .filter((one) => one.identity === identity && !one.removed && this.isAtOrBelow(node, one.node))
-      .filter((one) => this.roles.get(one.role)?.keys.includes(key))
+      .filter((one) => one.identity === identity && this.isAtOrBelow(node, one.node))
+      .filter((one) => one.made <= at && (one.removed === null || at < one.removed))
+      .filter((one) => this.roles.get(one.role)?.keys.has(key))
       .map((one) =>
         !isIn(one, at) ? 'outside_window' : this.roles.get(one.role)?.isActive ? 'granted' : 'role_inactive',
       );
@@ -81,10 +85,8 @@ export class AccessModel {
   /** The nodes where an Identity holds one of some permissions, whether or not it counts there. */
   places = (identity: string, keys: readonly string[], at: number): string[] =>
     this.held
-      .filter((one) => one.identity === identity && !one.removed && isIn(one, at))
-      .filter(
-        ({ role }) => this.roles.get(role)?.isActive && this.roles.get(role)?.keys.some((key) => keys.includes(key)),
-      )
+      .filter((one) => one.identity === identity && one.removed === null && isIn(one, at))
+      .filter(({ role }) => this.roles.get(role)?.isActive && keys.some((key) => this.roles.get(role)?.keys.has(key)))
       .map(({ node }) => node);
 
   /** Whether an Identity holds a permission at a node from one moment to another, by windows without a gap. */
@@ -92,10 +94,10 @@ export class AccessModel {
     const windows = this.held.filter(
       (one) =>
         one.identity === identity &&
-        !one.removed &&
+        one.removed === null &&
         this.isAtOrBelow(node, one.node) &&
         this.roles.get(one.role)?.isActive &&
-        this.roles.get(one.role)?.keys.includes(key),
+        this.roles.get(one.role)?.keys.has(key),
     );
     const moments = [begin, ...windows.map(ends)].filter((at) => begin <= at && at < end);
     return moments.every((at) => windows.some((one) => isIn(one, at)));
@@ -119,14 +121,18 @@ export class AccessModel {
     const isAround = (node: string) => part.some((top) => this.isAtOrBelow(top, node));
     const theirs = this.organizationsOf(identity);
     if (theirs.length === 0 || theirs.some((one) => isInPart(one) || isAround(one))) return false;
-    return !this.held.some((one) => one.identity === identity && !one.removed && isInPart(one.node));
+    return !this.held.some((one) => one.identity === identity && one.removed === null && isInPart(one.node));
   }
   organizationsOf = (identity: string) => [...this.members].filter(([, of]) => of.has(identity)).map(([id]) => id);
 
   /** Returns the outcome of an assignment that the caller may make. */
   giving(wanted: Place & Window): 'created' | 'exists' | 'role_assignments.overlapping' {
     const there = this.held.filter(
-      (one) => !one.removed && one.identity === wanted.identity && one.role === wanted.role && one.node === wanted.node,
+      (one) =>
+        one.removed === null &&
+        one.identity === wanted.identity &&
+        one.role === wanted.role &&
+        one.node === wanted.node,
     );
     if (there.some(({ from, to }) => from === wanted.from && to === wanted.to)) return 'exists';
     const overlaps = there.some((one) => begins(one) < ends(wanted) && begins(wanted) < ends(one));
@@ -139,8 +145,8 @@ export class AccessModel {
     const added = this.notEnded(at).filter(
       (one) => one.identity === caller && this.isAtOrBelow(parent, one.node) && !this.isAtOrBelow(node, one.node),
     );
-    return this.keys.filter((key) => {
-      const granting = added.filter(({ role }) => this.roles.get(role)?.keys.includes(key));
+    return [...this.keys].filter((key) => {
+      const granting = added.filter(({ role }) => this.roles.get(role)?.keys.has(key));
       if (granting.length === 0) return false;
       const to = Math.max(...granting.map(ends));
       return (
@@ -169,10 +175,10 @@ export class AccessModel {
   leaveOrganization(identity: string, organization: string, at: number): void {
     this.members.get(organization)?.delete(identity);
     for (const one of this.notEnded(at)) {
-      const way = this.way(one.node);
-      const inside = way.slice(0, Math.max(0, way.indexOf(organization)));
+      const path = this.path(one.node);
+      const inside = path.slice(path.indexOf(organization) + 1);
       const isElsewhere = inside.some((id) => this.members.get(id)?.has(identity));
-      if (one.identity === identity && way.includes(organization) && !isElsewhere) one.removed = true;
+      if (one.identity === identity && path.includes(organization) && !isElsewhere) one.removed = at;
     }
   }
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
+import { AccessModel, type HeldRole } from '../../support/access-model.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../../support/api.js';
 import { allEnded } from '../../support/audit-events.js';
@@ -19,72 +20,6 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 const hour = 3_600_000;
-
-interface Held {
-  id: string;
-  identity: string;
-  role: string;
-  node: string;
-  from: number | null;
-  to: number | null;
-  made: number;
-  removed: number | null;
-}
-
-/** Keeps the tree, roles and assignments as a reader of the contract would. */
-class Model {
-  readonly nodes = new Map<string, { parent: string | null; isActive: boolean; version: number }>();
-  readonly roles = new Map<string, { isActive: boolean; keys: Set<string>; version: number }>();
-  readonly permissions = new Map<string, string>();
-  readonly identities = new Map<string, { isActive: boolean }>();
-  held: Held[] = [];
-
-  path(id: string): string[] {
-    const parent = this.nodes.get(id)?.parent ?? null;
-    return [...(parent === null ? [] : this.path(parent)), id];
-  }
-  below = (id: string) => [...this.nodes.keys()].filter((each) => this.path(each).includes(id));
-  isOpen = (id: string) => this.path(id).every((each) => this.nodes.get(each)?.isActive);
-
-  reason(identity: string, key: string, node: string, at: number): string {
-    if (!this.identities.has(identity)) return 'identity_not_found';
-    if (!this.nodes.has(node)) return 'node_not_found';
-    if (!this.permissions.has(key)) return 'permission_not_found';
-    if (!this.identities.get(identity)?.isActive) return 'identity_inactive';
-    if (!this.isOpen(node)) return 'node_inactive';
-    const about = this.held.filter(
-      (one) =>
-        one.identity === identity &&
-        one.made <= at &&
-        (one.removed === null || at < one.removed) &&
-        this.path(node).includes(one.node) &&
-        this.roles.get(one.role)?.keys.has(key),
-    );
-    const inForce = about.filter(({ from, to }) => (from === null || from <= at) && (to === null || at < to));
-    if (inForce.some(({ role }) => this.roles.get(role)?.isActive)) return 'granted';
-    return inForce.length > 0 ? 'role_inactive' : about.length > 0 ? 'outside_window' : 'no_assignment';
-  }
-  allows = (identity: string, key: string, node: string, at: number) =>
-    this.reason(identity, key, node, at) === 'granted';
-
-  /** Returns the assignments that are in force now or in the future. */
-  notEnded = (at: number) => this.held.filter(({ to, removed }) => removed === null && (to === null || at < to));
-
-  /** Returns the outcome of an assignment. */
-  giving(wanted: Pick<Held, 'identity' | 'role' | 'node' | 'from' | 'to'>, at: number): string {
-    if (wanted.to !== null && wanted.to <= (wanted.from !== null && wanted.from > at ? wanted.from : at))
-      return '400 role_assignments.window_empty';
-    const same = this.held.filter(
-      ({ identity, role, node, removed }) =>
-        removed === null && identity === wanted.identity && role === wanted.role && node === wanted.node,
-    );
-    if (same.some(({ from, to }) => from === wanted.from && to === wanted.to)) return '200';
-    const overlaps = ({ from, to }: Pick<Held, 'from' | 'to'>) =>
-      (from ?? Number.NEGATIVE_INFINITY) < (wanted.to ?? Number.POSITIVE_INFINITY) &&
-      (wanted.from ?? Number.NEGATIVE_INFINITY) < (to ?? Number.POSITIVE_INFINITY);
-    return same.some(overlaps) ? '409 role_assignments.overlapping' : '201';
-  }
-}
 
 const customKeys = ['door.open', 'door.lock', 'hierarchy.view'];
 const [node, role, person, key] = [fc.nat(), fc.nat(), fc.nat(), fc.nat()];
@@ -116,7 +51,9 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 interface World {
   key: Calls;
   authzen: Calls;
-  model: Model;
+  model: AccessModel;
+  /** The ids of the permissions that exist, by their keys. */
+  permissions: Map<string, string>;
   root: string;
   /** Current and former members. */
   people: Set<string>;
@@ -127,18 +64,17 @@ async function newWorld(): Promise<World> {
   const account = await newAccount(api);
   const headers = await account.apiKey();
   const [key, authzen] = [callsWith(api, headers), callsWith(api, headers, '/access/v1')];
-  const model = new Model();
   const root = (await rootOf(key)).id;
-  model.nodes.set(root, { parent: null, isActive: true, version: 1 });
-  for (const { id, key: named } of (await key('GET', '/permissions?take=100')).json().items)
-    model.permissions.set(named, id);
+  const permissions = new Map<string, string>();
+  for (const { id, key: named } of (await key('GET', '/permissions?take=100')).json().items) permissions.set(named, id);
   for (const named of customKeys.slice(0, 2)) {
-    model.permissions.set(named, (await key('POST', '/permissions', { key: named, name: named })).json().data.id);
+    permissions.set(named, (await key('POST', '/permissions', { key: named, name: named })).json().data.id);
   }
+  const model = new AccessModel(root, new Set(permissions.keys()));
   const caller = await newIdentityCaller(api, account);
   const people = new Set([caller.id, await newPerson(key), await newPerson(key)]);
-  for (const id of people) model.identities.set(id, { isActive: true });
-  return { key, authzen, model, root, people, caller };
+  for (const id of people) model.people.set(id, { isActive: true });
+  return { key, authzen, model, permissions, root, people, caller };
 }
 
 const newPerson = async (key: Calls): Promise<string> =>
@@ -150,8 +86,16 @@ const pick = <T>(all: Iterable<T>, n: number): T | undefined => {
   return list[n % list.length];
 };
 
+/** How an assignment of one is answered that is not part of a bulk. */
+const answerTo = {
+  created: '201',
+  exists: '200',
+  'role_assignments.overlapping': '409 role_assignments.overlapping',
+  'role_assignments.window_empty': '400 role_assignments.window_empty',
+};
+
 /** Carries out one step in the service and in the model; the outcome has to be the model's. */
-async function take({ key, model, root, people, caller }: World, each: Step): Promise<void> {
+async function take({ key, model, permissions, root, people, caller }: World, each: Step): Promise<void> {
   const at = api.clock.now.getTime();
   switch (each.kind) {
     case 'makeNode': {
@@ -164,7 +108,7 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
         ...more,
       });
       expect(outcomeOf(answer)).toBe('201');
-      model.nodes.set(answer.json().data.id, { parent, isActive: each.isActive, version: 1 });
+      model.nodes.set(answer.json().data.id, { parent, type: 'unit', isActive: each.isActive, version: 1 });
       return;
     }
     case 'move': {
@@ -191,13 +135,11 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
       if (id === root) return;
       const { version } = model.nodes.get(id)!;
       expect(outcomeOf(await key('DELETE', `/nodes/${id}?cascade=true`, undefined, version))).toBe('204');
-      const gone = model.below(id);
-      for (const one of gone) model.nodes.delete(one);
-      model.held = model.held.filter((one) => !gone.includes(one.node));
+      model.remove(id);
       return;
     }
     case 'makeRole': {
-      const permission_keys = each.keys.filter((one) => model.permissions.has(one));
+      const permission_keys = each.keys.filter((one) => model.keys.has(one));
       const answer = await key('POST', '/roles', { name: uuidv7(), permission_keys, is_active: each.isActive });
       expect(outcomeOf(answer)).toBe('201');
       model.roles.set(answer.json().data.id, { isActive: each.isActive, keys: new Set(permission_keys), version: 1 });
@@ -216,7 +158,7 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
       const id = pick(model.roles.keys(), each.role);
       const one = id && model.roles.get(id);
       if (!one) return;
-      const permission_keys = each.keys.filter((named) => model.permissions.has(named));
+      const permission_keys = each.keys.filter((named) => model.keys.has(named));
       const answer = await key('PUT', `/roles/${id}/permissions`, { permission_keys }, one.version);
       expect(outcomeOf(answer)).toBe('200');
       if ([...one.keys].sort().join() !== [...permission_keys].sort().join()) one.version += 1;
@@ -238,18 +180,20 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
     }
     case 'togglePermission': {
       const named = customKeys[each.key % 2] as string;
-      const id = model.permissions.get(named);
+      const id = permissions.get(named);
       if (id === undefined) {
-        model.permissions.set(named, (await key('POST', '/permissions', { key: named, name: named })).json().data.id);
+        permissions.set(named, (await key('POST', '/permissions', { key: named, name: named })).json().data.id);
+        model.keys.add(named);
         return;
       }
       expect(outcomeOf(await key('DELETE', `/permissions/${id}`, undefined, 1))).toBe('204');
-      model.permissions.delete(named);
+      permissions.delete(named);
+      model.keys.delete(named);
       for (const role of model.roles.values()) if (role.keys.delete(named)) role.version += 1;
       return;
     }
     case 'give': {
-      const identity = pick(model.identities.keys(), each.person);
+      const identity = pick(model.people.keys(), each.person);
       const roleId = pick(model.roles.keys(), each.role);
       const nodeId = pick(model.nodes.keys(), each.node) as string;
       if (!identity || !roleId) return;
@@ -259,27 +203,26 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
       ];
       const wanted = { identity, role: roleId, node: nodeId, from, to };
       const body = { role_id: roleId, node_id: nodeId, effective_from: iso(from), effective_to: iso(to) };
-      const expected = model.giving(wanted, at);
+      const outcome = model.isEmpty(wanted, at) ? 'role_assignments.window_empty' : model.giving(wanted);
       let id: string;
       if (each.inBulk) {
         const answer = await key('POST', '/role-assignments', {
           role_assignments: [{ identity_id: identity, ...body }],
         });
         const [item] = answer.json().items;
-        const code = { 201: 'created', 200: 'exists' }[expected] ?? expected.slice(4);
-        expect(item.error?.code ?? item.status).toBe(code);
+        expect(item.error?.code ?? item.status).toBe(outcome);
         id = item.id;
       } else {
         const answer = await key('POST', `/identities/${identity}/role-assignments`, body);
-        expect(outcomeOf(answer)).toBe(expected);
+        expect(outcomeOf(answer)).toBe(answerTo[outcome]);
         id = answer.json().data?.assignment_id;
       }
-      if (expected === '201') model.held.push({ id, ...wanted, made: at, removed: null });
+      if (outcome === 'created') model.held.push({ id, ...wanted, made: at, removed: null });
       return;
     }
     case 'take': {
       const one = pick(model.held, each.at);
-      if (!one || !model.identities.has(one.identity)) return;
+      if (!one || !model.people.has(one.identity)) return;
       const isThere = one.removed === null;
       if (each.inBulk) {
         const answer = await key('DELETE', '/role-assignments', { assignment_ids: [one.id, one.id] });
@@ -293,8 +236,8 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
       return;
     }
     case 'setPerson': {
-      const id = pick(model.identities.keys(), each.person);
-      const one = id && model.identities.get(id);
+      const id = pick(model.people.keys(), each.person);
+      const one = id && model.people.get(id);
       if (!one) return;
       const path = `/identities/${id}/${each.isActive ? 'activate' : 'deactivate'}`;
       expect(outcomeOf(await key('POST', path))).toBe('200');
@@ -304,16 +247,15 @@ async function take({ key, model, root, people, caller }: World, each: Step): Pr
     case 'togglePerson': {
       const id = pick(people, each.person) as string;
       if (id === caller.id) return;
-      if (model.identities.has(id)) {
+      if (model.people.has(id)) {
         expect(outcomeOf(await key('DELETE', `/identities/${id}`))).toBe('204');
-        model.identities.delete(id);
-        model.held = model.held.filter(({ identity }) => identity !== id);
+        model.leave(id);
         return;
       }
       const made = await newPerson(key);
       people.delete(id);
       people.add(made);
-      model.identities.set(made, { isActive: true });
+      model.people.set(made, { isActive: true });
       return;
     }
     case 'wait':
@@ -329,7 +271,7 @@ interface Check {
 
 /** Compares every way in which the service shows permissions with the model. */
 async function compare(world: World): Promise<void> {
-  const { key, model, root, people, caller } = world;
+  const { key, model, permissions, root, people, caller } = world;
   const now = api.clock.now.getTime();
   const nodes = [...model.nodes.keys(), uuidv7()];
   const checks: Check[] = [...people].flatMap((identity_id) =>
@@ -367,9 +309,9 @@ async function compare(world: World): Promise<void> {
       expect(decided).toEqual({ decision: reason === 'granted', context: { reason } });
     }
   }
-  const everybody = [...model.identities.keys()];
+  const everybody = [...model.people.keys()];
   const effective = (identity: string, at: string) =>
-    [...model.permissions.keys()].filter((one) => model.allows(identity, one, at, now)).sort();
+    [...model.keys].filter((one) => model.allows(identity, one, at, now)).sort();
   for (const identity of everybody) {
     for (const at of model.nodes.keys()) {
       const { data } = (await key('GET', `/identities/${identity}/effective-permissions?node_id=${at}`)).json();
@@ -377,7 +319,7 @@ async function compare(world: World): Promise<void> {
     }
     for (const named of customKeys) {
       const answer = await key('GET', `/identities/${identity}/permission-locations?permission=${named}`);
-      if (!model.permissions.has(named)) {
+      if (!model.keys.has(named)) {
         expect(outcomeOf(answer)).toBe('404 permission.not_found');
         continue;
       }
@@ -406,7 +348,7 @@ async function compare(world: World): Promise<void> {
       .json()
       .items.map(({ id }) => id)
       .sort();
-  const holders = (of: (one: Held) => boolean) =>
+  const holders = (of: (one: HeldRole) => boolean) =>
     [
       ...new Set(
         model
@@ -431,7 +373,7 @@ async function compare(world: World): Promise<void> {
   for (const at of model.nodes.keys()) {
     expect(idsOf(await key('GET', `/nodes/${at}/identities?take=100`))).toEqual(holders((one) => one.node === at));
   }
-  for (const [named, id] of model.permissions) {
+  for (const [named, id] of permissions) {
     if (!customKeys.slice(0, 2).includes(named)) continue;
     const roles = (await key('GET', `/permissions/${id}/usage`)).json().items as {
       id: string;
@@ -443,7 +385,7 @@ async function compare(world: World): Promise<void> {
       expect(one.assignment_count).toBe(model.notEnded(now).filter((held) => held.role === one.id).length);
   }
   // What an end user sees of the tree, and what their token contains.
-  if (!model.identities.get(caller.id)?.isActive) return;
+  if (!model.people.get(caller.id)?.isActive) return;
   const payload = {
     client_id: caller.clientId,
     email: caller.email,
@@ -557,11 +499,11 @@ const entriesOf = <T>(of: Map<string, T>) => [...of].sort(([one], [other]) => (o
 /** Checks that a copy kept by the change feed equals what exists. */
 async function compareFeed({ key, model, root }: World): Promise<void> {
   const copy = await replayed(key, root);
-  expect(entriesOf(copy.nodes)).toEqual(entriesOf(model.nodes));
+  expect(entriesOf(copy.nodes)).toEqual(entriesOf(model.nodes).map(([id, { type: _, ...node }]) => [id, node]));
   expect(entriesOf(copy.roles)).toEqual(
     entriesOf(model.roles).map(([id, { isActive, keys: held }]) => [id, { isActive, keys: held }]),
   );
-  expect(entriesOf(copy.identities)).toEqual(entriesOf(model.identities));
+  expect(entriesOf(copy.identities)).toEqual(entriesOf(model.people));
   const held = new Map(
     model.held
       .filter(({ removed }) => removed === null)
