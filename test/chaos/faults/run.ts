@@ -75,7 +75,7 @@ async function loadAndBreak(world: Running, { seed, ms, stopMs, say }: RunOption
     plan,
     attempts: client.attempts,
     acknowledged: ledger.counts(),
-    looked: [...looked, ['restarts of a Temporal whose database stayed interrupted', temporal.restarts]],
+    looked: [...looked, temporal.counted()],
     findings: [...client.wrong, ...findings],
     ended,
     loadMs,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasLostItsDatabase } from '../../../src/platform/embedded/lasting-temporal.js';
-import type { Service } from '../../support/service.js';
+import type { Surroundings } from '../../support/service.js';
 
 export type TemporalWatch = ReturnType<typeof watchTemporal>;
 
@@ -9,7 +9,10 @@ export type TemporalWatch = ReturnType<typeof watchTemporal>;
  * for good after statements were abandoned while it was halted. Temporal on PostgreSQL cannot get into that state, but
  * is watched too.
  */
-export function watchTemporal({ temporal, temporalAddress: address }: Service, say: (line: string) => void) {
+export function watchTemporal(
+  { temporal, temporalAddress: address }: Pick<Surroundings, 'temporal' | 'temporalAddress'>,
+  say: (line: string) => void,
+) {
   let restarts = 0;
   let isStopped = false;
   let busy = Promise.resolve();
@@ -39,6 +42,11 @@ export function watchTemporal({ temporal, temporalAddress: address }: Service, s
     get restarts() {
       return restarts;
     },
+    /** Returns a line for the report. */
+    counted: (): [what: string, count: number] => [
+      'restarts of a Temporal whose database stayed interrupted',
+      restarts,
+    ],
     async stop(): Promise<void> {
       isStopped = true;
       await busy.catch(() => undefined);

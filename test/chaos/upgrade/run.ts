@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasLostItsDatabase } from '../../../src/platform/embedded/lasting-temporal.js';
 import { type Surroundings, startSurroundings } from '../../support/service.js';
 import { checkAll } from '../faults/checks/index.js';
 import type { Attempt } from '../faults/client.js';
 import type { Kind } from '../faults/ledger.js';
+import { type TemporalWatch, watchTemporal } from '../faults/temporal-watch.js';
 import { type Running, underLoad, unexpectedErrors, worldOf } from '../faults/under-load.js';
 import { startWitnesses } from '../faults/witnesses.js';
 import { type Crossed, createCrossings, crossedWorkflows } from './crossings.js';
@@ -53,36 +53,32 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
     const env = { ...witnesses.env, DOMAIN_POLL_SCHEDULE: '600x10s' };
     const around = await startSurroundings({ ownPostgres: true, keepHistories: true, env });
     stops.push(around.stop);
+    const temporal = watchTemporal(around, say);
+    stops.push(temporal.stop);
     await migrateWith(from, around.ownerUrl, around.databaseUrl);
     const findings: string[] = [];
     const fleet = createFleet(around, (what) => void findings.push(what));
     for (const role of ['worker', 'worker', 'api', 'api'] as const) await fleet.add(role, from);
     const seed = await seedWith(from, around.databaseUrl);
     const world = await worldOf(serviceOf(around, fleet), seed, witnesses, fleet.origins);
-    const run = await upgradeUnderLoad({ world, around, fleet }, options).catch(async (error: Error) => {
-      throw (await hasLostItsDatabase(around.temporalAddress, 'default')) ? temporalFailed(error) : error;
-    });
+    const run = await upgradeUnderLoad({ world, around, fleet, temporal }, options);
     return { ...run, findings: [...findings, ...run.findings] };
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
 }
 
-/**
- * On a busy machine the dev server's SQLite may answer `interrupted` for good: then nothing continues, in any version.
- */
-const temporalFailed = (cause: Error) =>
-  new Error("Temporal's dev server has lost its database, which says nothing of either version: run the drill again", {
-    cause,
-  });
-
 interface Place {
   world: Running;
   around: Surroundings;
   fleet: Fleet;
+  temporal: TemporalWatch;
 }
 
-async function upgradeUnderLoad({ world, around, fleet }: Place, options: UpgradeOptions): Promise<UpgradeRun> {
+async function upgradeUnderLoad(
+  { world, around, fleet, temporal }: Place,
+  options: UpgradeOptions,
+): Promise<UpgradeRun> {
   const { client, ledger, findings } = world;
   const phases: Phase[] = [];
   const migrations: string[] = [];
@@ -91,25 +87,32 @@ async function upgradeUnderLoad({ world, around, fleet }: Place, options: Upgrad
   });
   const looked = await checkAll(world, feed);
   const crossed = await crossedWorkflows(around.temporalAddress, fleet.versionOf);
-  findings.push(...unexpectedErrors(fleet.lines()), ...notAsPromised(client.attempts, crossed));
+  findings.push(...unexpectedErrors(fleet.lines()), ...notAsPromised(client.attempts, crossed, temporal.restarts > 0));
   return {
     from: options.from,
     migrations,
     phases,
     attempts: client.attempts,
     acknowledged: ledger.counts(),
-    looked,
+    looked: [...looked, temporal.counted()],
     crossed,
     findings: [...client.wrong, ...findings],
   };
 }
 
-/** Checks what an upgrade promises beyond faults: every first attempt is answered, and no process is left. */
-function notAsPromised(attempts: readonly Attempt[], crossed: readonly Crossed[]): string[] {
+/**
+ * Checks what an upgrade promises beyond faults: every first attempt is answered, and no process is left.
+ * @param wasTemporalRestarted whether Temporal's dev server failed by itself meanwhile, which no version can help
+ */
+function notAsPromised(
+  attempts: readonly Attempt[],
+  crossed: readonly Crossed[],
+  wasTemporalRestarted: boolean,
+): string[] {
   const counts = new Map<string, number>();
   for (const { name, status } of attempts) {
     // A worker that is late on a busy machine causes a 503 for a confirmation; the report counts those.
-    if (typeof status === 'number' && (status !== 503 || name === 'confirm')) continue;
+    if (typeof status === 'number' && (status !== 503 || name === 'confirm' || wasTemporalRestarted)) continue;
     counts.set(`${name}: ${status}`, (counts.get(`${name}: ${status}`) ?? 0) + 1);
   }
   const refused = [...counts].map(([what, count]) => `${what}, ${count} times`);
@@ -122,7 +125,7 @@ function notAsPromised(attempts: readonly Attempt[], crossed: readonly Crossed[]
 /** Carries out the steps; yields each phase when it is over. */
 async function* passed(
   { from, to, phaseMs, say }: UpgradeOptions,
-  { world, around, fleet, migrations }: Place & { migrations: string[] },
+  { world, around, fleet, migrations }: Omit<Place, 'temporal'> & { migrations: string[] },
 ): AsyncGenerator<Phase> {
   const crossings = createCrossings(world);
   let begun: Awaited<ReturnType<typeof crossings.begin>>[] = [];
