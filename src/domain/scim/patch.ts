@@ -128,8 +128,12 @@ function changedValue(
   }
   if (op === 'remove') return undefined;
   const read = readValue(attribute, value);
-  // Sub-attributes that are not sent stay as they are (RFC 7644 §3.5.2.3).
-  return isObject(read) && isObject(current) && refersToSame(read, current) ? { ...current, ...read } : read;
+  if (!isObject(read) || !isObject(current) || !refersToSame(read, current)) return read;
+  // Sub-attributes that are not sent stay as they are (RFC 7644 §3.5.2.3), and null removes one (RFC 7643 §2.5).
+  const sent = isObject(value) ? Object.entries(value) : [];
+  const removed = sent.flatMap(([name, one]) => (isUnassigned(one) ? [name.toLowerCase()] : []));
+  const kept = Object.entries(current).filter(([name]) => !removed.includes(name.toLowerCase()));
+  return { ...Object.fromEntries(kept), ...read };
 }
 
 /** Whether a value still refers to the same thing, such as the same manager. */

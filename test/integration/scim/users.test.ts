@@ -192,6 +192,20 @@ test('PUT replaces, PATCH changes; with a stale version neither does', async () 
   expect(await rowsOf(api, changed, [user.id])).toEqual([attributes, attributes]);
 });
 
+test('a part that a PATCH sends as null is removed, and one that it does not send stays', async () => {
+  const manager = { value: '26118915', displayName: 'Boss' };
+  const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern' }, [enterprise]: { manager } });
+  const after = async (value: object) =>
+    (await call('PATCH', `/Users/${user.id}`, operations({ op: 'replace', value }))).json();
+  expect((await after({ name: { GivenName: null } })).name).toEqual({ familyName: 'Kern' });
+  expect((await after({ name: { familyName: null, middleName: 'M' } })).name).toEqual({ middleName: 'M' });
+  expect(await after({ name: { middleName: null } })).not.toHaveProperty('name');
+  expect((await after({ [enterprise]: { manager: manager.value } }))[enterprise]).toEqual({ manager });
+  expect((await after({ [enterprise]: { manager: { displayName: null } } }))[enterprise]).toEqual({
+    manager: { value: manager.value },
+  });
+});
+
 test('a full name is deleted when a part of it changes, unless it is sent again', async () => {
   const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern', formatted: 'Dr. Ana Kern' } });
   const nameAfter = async (...changes: object[]) =>
