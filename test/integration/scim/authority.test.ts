@@ -366,4 +366,19 @@ describe('a person whom a directory has deactivated and then deleted', () => {
     expect((await again(email, ofNext)).json()).toMatchObject({ id, active: true });
     await rowsOf(api, 'update sso_domains set organization_id = $2 where domain = $1', [own, organization]);
   });
+
+  test('is let in by it also if the organization whose directory had deactivated them was deleted', async () => {
+    const [former, next] = [await newOrganization('Insolvent'), await newOrganization('Successor')];
+    const domain = await verified(api, account, former);
+    const ofFormer = await newDirectory(api, account, former);
+    const { id, userName } = await newUser(ofFormer, { userName: anAddress(domain) });
+    expect((await set(ofFormer, id, 'active', false)).statusCode).toBe(200);
+    const { version } = (await key('GET', `/organizations/${former}`)).json().data;
+    expect(outcomeOf(await key('DELETE', `/organizations/${former}`, undefined, version))).toBe('204');
+    expect(await isLetIn(id)).toBe(false);
+    await verified(api, account, next, domain);
+    const ofNext = await newDirectory(api, account, next);
+    expect((await again(userName, ofNext)).json()).toMatchObject({ id, active: true });
+    expect(await isLetIn(id)).toBe(true);
+  });
 });
