@@ -74,8 +74,8 @@ const ok = { 200: answer('The resource') };
 const asKnown = { 304: { description: 'Not modified: the `ETag` matches `If-None-Match`', type: 'null' } };
 const listed = { 200: answer('A ListResponse') };
 const one = { querystring: projection, isOfOne: true } as const;
-/** Only users can be taken over, and have values that others may have already. */
-const refusedOf = { User: [403, 409], Group: [] } as const;
+/** Users can be taken over, and have values that others may have already: also if they become members of a group. */
+const refusedWrite = [403, 409] as const;
 
 const texts = {
   User: {
@@ -120,9 +120,8 @@ const ofKind = (kind: 'User' | 'Group') => {
   const { list: ofList, create, read, replace, patch, delete: remove } = texts[kind];
   const at = `/scim/v2/${kind}s`;
   const word = kind.toLowerCase();
-  const refusedWith = refusedOf[kind];
-  const change = { isOfOne: true, refusedWith: [...refusedWith, 412] } as const;
-  const write = { ...change, ...one, takesBody: true } as const;
+  const write = { ...one, isOfOne: true, refusedWith: [...refusedWrite, 412], takesBody: true } as const;
+  const refusedRemoval = kind === 'User' ? refusedWrite : [];
   return {
     [`GET ${at}`]: route(`scimList${kind}s`, `List ${word}s`, ofList, listed, { querystring: list }),
     [`POST ${at}/.search`]: route(`scimSearch${kind}s`, `Search ${word}s with a request body`, byBody, listed, {
@@ -136,7 +135,7 @@ const ofKind = (kind: 'User' | 'Group') => {
       {
         querystring: projection,
         takesBody: true,
-        refusedWith: [404, ...refusedWith], // an organization may be deleted at that moment
+        refusedWith: [404, ...refusedWrite], // an organization may be deleted at that moment
       },
     ),
     [`GET ${at}/:id`]: route(`scimGet${kind}`, `Get a ${word}`, read, { ...ok, ...asKnown }, one),
@@ -148,7 +147,10 @@ const ofKind = (kind: 'User' | 'Group') => {
       kind === 'Group' ? { ...ok, ...done } : ok,
       write,
     ),
-    [`DELETE ${at}/:id`]: route(`scimDelete${kind}`, `Delete a ${word}`, remove, done, change),
+    [`DELETE ${at}/:id`]: route(`scimDelete${kind}`, `Delete a ${word}`, remove, done, {
+      isOfOne: true,
+      refusedWith: [...refusedRemoval, 412],
+    }),
   };
 };
 

@@ -388,6 +388,29 @@ describe('the directory of an organization', () => {
     expect([await isMember(id), await isThere(id)]).toEqual([false, true]);
   });
 
+  test('puts nobody into a group whom it may not take over, by any request', async () => {
+    const newMember = async (email: string) => {
+      const { id } = await make(api, account, '/identities', { email });
+      await make(api, account, `/organizations/${organization}/members`, { identity_id: id });
+      return id;
+    };
+    const group = await newGroup(own, 'Closed');
+    const outcomesOf = async (value: string) => {
+      const body = { displayName: 'Closed', members: [{ value }] };
+      const patch = operations({ op: 'add', path: 'members', value: body.members });
+      const answers = [
+        await own('POST', '/Groups', body),
+        await own('PUT', `/Groups/${group}`, body),
+        await own('PATCH', `/Groups/${group}`, patch),
+      ];
+      return answers.map(scimOutcome);
+    };
+    expect(await outcomesOf(await newMember(anAddress()))).toEqual(Array(3).fill('403'));
+    const named = anAddress(await verified(api, account, organization));
+    await newUser(own, { userName: named, emails: [{ value: anAddress() }] });
+    expect(await outcomesOf(await newMember(named))).toEqual(Array(3).fill('409 uniqueness'));
+  });
+
   test('gives a person of its provider no address of another’s', async () => {
     const [mine, mineToo] = [await verified(api, account, organization), await verified(api, account, organization)];
     const theirs = await verified(api, account, (await make(api, account, '/organizations', { name: 'Theirs' })).id);
