@@ -1,12 +1,13 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { writeAssignments } from '../access/assignments/assigning.js';
+import { keepWithoutGroup } from '../access/assignments/by-hand.js';
 import { inForce, notEnded } from '../access/decisions/in-force.js';
 import { DomainError } from '../errors.js';
 
 /**
  * Gives an Identity roles at a node, without time limits. Roles that it holds there already, now or later, stay as they
- * are.
+ * are, also if the groups that have granted them end.
  * @returns the roles that were given
  * @throws DomainError role.not_found
  */
@@ -20,6 +21,8 @@ export async function assignRoles(
   await lockRoles(tx, scope, wanted);
   const there = await heldAt(tx, scope, { nodeId, identityId, at });
   const isOver = new Map(there.map(({ roleId, isHeld }) => [roleId, !isHeld]));
+  const kept = there.filter(({ roleId }) => wanted.includes(roleId)).flatMap(({ ids }) => ids);
+  if (kept.length > 0) await keepWithoutGroup(tx, scope, kept);
   const missing = wanted.filter((id) => isOver.get(id) !== false);
   const placed = missing.map((roleId) => ({
     identityId,
@@ -39,14 +42,14 @@ interface HeldAt {
   at: Date;
 }
 
-/** An assignment of an Identity at a node that was not removed; `isHeld`: it is not over yet. */
+/** The assignments of an Identity at a node that were not removed, by role; `isHeld`: one is not over yet. */
 const heldAt = (
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   { nodeId, identityId, at }: HeldAt,
 ) =>
-  tx.query<{ roleId: string; isHeld: boolean }[]>(
-    `select role_id as "roleId", bool_or(effective_to is null or effective_to > $5) as "isHeld" from role_assignments
+  tx.query<{ roleId: string; isHeld: boolean; ids: string[] }[]>(
+    `select role_id as "roleId", bool_or(effective_to is null or effective_to > $5) as "isHeld", array_agg(id) as ids from role_assignments
      where account_id = $1 and environment_id = $2 and identity_id = $3 and node_id = $4 and removed_at is null
      group by role_id`,
     [accountId, environmentId, identityId, nodeId, at],

@@ -61,11 +61,19 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
   // All others are looked at: some were granted in part, around windows that may be gone by now.
   const wholeKeys = new Set(there.filter(({ isWhole }) => isWhole).map(keyOf));
   const superfluous = there.filter((one) => !wantedKeys.has(keyOf(one))).map(({ id }) => id);
-  await removeAssignments(tx, scope, superfluous, at);
-  await tx.query('delete from scim_assignments where account_id = $1 and assignment_id = any($2)', [
-    scope.accountId,
-    superfluous,
-  ]);
+  // What somebody is assigning by hand at this moment stays: it is the directory's no more once their change has ended.
+  const [taken] = await tx.query<[{ id: string }[], number]>(
+    `delete from scim_assignments where assignment_id in (
+       select assignment_id from scim_assignments where account_id = $1 and assignment_id = any($2)
+       order by assignment_id for update) returning assignment_id as id`,
+    [scope.accountId, superfluous],
+  );
+  await removeAssignments(
+    tx,
+    scope,
+    taken.map(({ id }) => id),
+    at,
+  );
   const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
   for (const some of partsOf(missing, maxAssigned)) await assign(tx, directory, some, at);
 }

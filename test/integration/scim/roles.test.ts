@@ -10,6 +10,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../../supp
 import { callsOf } from '../../support/calls.js';
 import { endedByDeadlock } from '../../support/deadlock.js';
 import { linkTokenOf } from '../../support/identity-invites.js';
+import { counted, interleaved } from '../../support/interleaving.js';
 import { callsWith } from '../../support/nodes.js';
 import { rowsOf } from '../../support/rows.js';
 import { heldBy, make, newDirectory, newGroup, newUser, operations, type ScimCall } from '../../support/scim.js';
@@ -77,6 +78,52 @@ test('a group gives its role in spite of a present one, also once that was remov
   expect(await setPassword()).toBe('200');
   await own('PATCH', `/Groups/${group}`, members(other, id));
   expect(await heldBy(api, id)).toEqual([held]);
+});
+
+test('a role that somebody assigns by hand while a group grants it stays when the person leaves the group', async () => {
+  const { held } = await map('Engineers', organization);
+  const [role_id, node_id] = held.split(' ');
+  const [one, many, other, invited] = [await newUser(own), await newUser(own), await newUser(own), await newUser(own)];
+  const members = [one, many, other, invited].map(({ id }) => id);
+  expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${invited.id}`))).toBe('204');
+  const invitation = await make(api, account, `/organizations/${organization}/invitations`, {
+    email: invited.userName,
+    role_ids: [role_id],
+  });
+  expect(outcomeOf(await key('POST', `/organizations/${organization}/members`, { identity_id: invited.id }))).toBe(
+    '201',
+  );
+  const group = await newGroup(own, 'Engineers', ...members);
+  const byHand = { role_id, node_id };
+  expect(outcomeOf(await key('POST', `/identities/${one.id}/role-assignments`, byHand))).toBe('200');
+  const bulk = await key('POST', '/role-assignments', { role_assignments: [{ ...byHand, identity_id: many.id }] });
+  expect(bulk.json().items[0].status).toBe('exists');
+  const payload = { token: linkTokenOf(invitation.id), password: 'violet tractor 19' };
+  const accepted = await api.app.inject({ method: 'POST', url: '/v1/identity/auth/accept-invite', payload });
+  expect(outcomeOf(accepted)).toBe('200');
+  expect((await own('DELETE', `/Groups/${group}`)).statusCode).toBe(204);
+  expect(await Promise.all(members.map((id) => heldBy(api, id)))).toEqual([[held], [held], [], [held]]);
+});
+
+test('a role that is assigned by hand at any moment of the end of its group stays', async () => {
+  const { held } = await map('Engineers', organization);
+  const [role_id, node_id] = held.split(' ');
+  const { id } = await newUser(own);
+  const setUp = async () => {
+    const group = await newGroup(own, 'Engineers', id);
+    return async () => (await own('DELETE', `/Groups/${group}`)).statusCode;
+  };
+  const { statements } = await counted(await setUp());
+  const came = new Set<string>();
+  for (let at = 1; at <= statements; at++) {
+    const assign = async () => outcomeOf(await key('POST', `/identities/${id}/role-assignments`, { role_id, node_id }));
+    const [removed, assigned] = await interleaved(api.database.ownerUrl, at, await setUp(), assign);
+    came.add(assigned);
+    expect([at, removed, await heldBy(api, id)]).toEqual([at, 204, [held]]);
+    const [one] = (await key('GET', `/identities/${id}/role-assignments`)).json().items;
+    expect(outcomeOf(await key('DELETE', `/identities/${id}/role-assignments/${one.assignment_id}`))).toBe('204');
+  }
+  expect([...came].sort()).toEqual(['200', '201']);
 });
 
 test('a group that is mapped to nothing keeps nobody from setting its members’ passwords, whatever others give', async () => {

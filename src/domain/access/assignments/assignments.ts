@@ -18,6 +18,7 @@ import {
   type WantedAssignment,
   writeAssignments,
 } from './assigning.js';
+import { assignByHand } from './by-hand.js';
 import { lockMembers, retryWhenRemoved } from './concurrent-removal.js';
 import { assigning, createGrantRules, permissionKeysOf } from './grant-rules.js';
 import { listAssignments, type NamedAssignment, withNames } from './lists.js';
@@ -62,7 +63,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const { there, written } = await db.transaction(scope, async (tx) => {
         const there = await lockMembers(tx, scope, allowed);
         const still = allowed.filter(({ identityId }) => there.has(identityId));
-        return { there, written: await writeAssignments(tx, scope, still, at) };
+        return { there, written: await assignByHand(tx, scope, still, at) };
       });
       let next = 0;
       return placed.map((one): AssignmentResult => {
