@@ -81,6 +81,15 @@ export function createRights({
     },
 
     /**
+     * Whether the right is held in the whole Environment, as what belongs to no node requires: its people and settings.
+     * To an administrator the root node is a part, although all other nodes are below it.
+     */
+    holdsEverywhere: async (scope: EnvironmentScope, caller: Caller, required: RequiredRight): Promise<boolean> =>
+      caller.type === 'platform_admin'
+        ? reachOfAdministrator(scope, caller, required) === null
+        : (await holdsAt(scope, caller, required, null)) === 'held',
+
+    /**
      * The part of the Environment in which an administrator has the capability. Null for every other caller: their
      * permission was checked for the whole Environment, or the operation itself takes care of it.
      */

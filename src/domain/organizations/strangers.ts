@@ -26,9 +26,8 @@ export const createStrangerGuard =
   async (scope, caller, identityId) => {
     const reach = await rights.reach(scope, caller, managing);
     if (reach === null) return;
-    for (const required of [managing, readingPeople]) {
-      if ((await rights.holdsAt(scope, caller, required, null)) === 'held') return;
-    }
+    if ((await rights.holdsAt(scope, caller, managing, null)) === 'held') return;
+    if (await rights.holdsEverywhere(scope, caller, readingPeople)) return;
     const ties = await tiesInside(db, scope, caller, { identityIds: [identityId], reach });
     if (!ties.get(identityId)?.isMember) throw new DomainError('identity.not_found');
   };

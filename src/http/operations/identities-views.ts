@@ -73,8 +73,7 @@ interface Asking {
 
 const managing = { permissions: ['identity.manage'], capability: 'identities.manage' } as const;
 
-const mayManage = async ({ services, scope, caller }: Asking) =>
-  (await services.rights.holdsAt(scope, caller, managing, null)) === 'held';
+const mayManage = ({ services, scope, caller }: Asking) => services.rights.holdsEverywhere(scope, caller, managing);
 
 function presentDetail(found: MemberInDetail, canManage: boolean) {
   const { metadata, emailVerifiedAt, updatedAt } = found.identity;

@@ -5,7 +5,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../../supp
 import { callsOf } from '../../support/calls.js';
 import { type Calls, callsWith, newIdentity, newNode, rootOf } from '../../support/nodes.js';
 
-/** Roles that an administrator assigns whose own role is limited to nodes (contract §6). */
+/** What administrators may do whose own role is limited to nodes: roles that they assign, and people (contract §6). */
 
 let api: TestApi;
 let account: TestAccount;
@@ -122,6 +122,33 @@ test('a caller who reads all people of the environment anyway assigns roles to a
   expect(outcomeOf(await give(calls, ben, nodes.top))).toBe('403 account.capability_required');
   expect(outcomeOf(await give(calls, uuidv7(), nodes.mine))).toBe('404 identity.not_found');
   expect(await heldBy(calls, ben)).toEqual(['Mine']);
+});
+
+test('a role at the root node is none for the people of the environment', async () => {
+  const inAccount = callsOf(api, account.accountSlug, await account.as('owner'));
+  const roles = await rolesByKey(inAccount);
+  const root = (await rootOf(owner)).id;
+  const acme = (await owner('POST', '/organizations', { name: 'Acme' })).json().data.id;
+  const helper = await newMember(api, account, 'support');
+  const callsAs = async (...held: [role: string, limits: object][]) => {
+    const given = { roles: held.map(([role, limits]) => ({ role_id: roles[role], limits })) };
+    expect(outcomeOf(await inAccount('PATCH', `/members/${helper.membershipId}`, given))).toBe('200');
+    return callsWith(api, helper.headers, account.portalPath(''));
+  };
+  const [ben, here] = [await holder(), { environment_ids: [account.scope.environmentId] }];
+  const [path, members] = [`/identities/${ben}`, `/organizations/${acme}/members`];
+
+  const reading = await callsAs(['viewer', here], ['support', { node_ids: [root] }]);
+  expect((await reading('GET', `${path}/detail`)).json().data.can_manage).toBe(false);
+  expect(outcomeOf(await reading('PATCH', path, { first_name: 'Ben' }))).toBe('403 account.capability_required');
+
+  const managing = await callsAs(['developer', { node_ids: [acme] }], ['support', { node_ids: [root] }]);
+  expect(outcomeOf(await managing('GET', path))).toBe('403 account.capability_required');
+  expect(outcomeOf(await managing('POST', members, { identity_id: ben }))).toBe('404 identity.not_found');
+
+  const helping = await callsAs(['developer', { node_ids: [acme] }], ['support', here]);
+  expect((await helping('GET', `${path}/detail`)).json().data.can_manage).toBe(true);
+  expect(outcomeOf(await helping('POST', members, { identity_id: ben }))).toBe('201');
 });
 
 test('roles are shown with their permissions, and with the holders in the caller’s part alone', async () => {
