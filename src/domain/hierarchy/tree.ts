@@ -227,8 +227,8 @@ async function filtersOf(tx: EntityManager, scope: EnvironmentScope, { q, nodeTy
   const named = q ? await havingText(tx, scope, q) : null;
   return (put: Bind): string[] => {
     const conditions = named ? [named(put)] : [];
-    if (nodeType) conditions.push(`node.node_type = ${put(nodeType)}`);
-    if (status) conditions.push(`node.status = ${put(status)}`);
+    if (nodeType !== undefined) conditions.push(`node.node_type = ${put(nodeType)}`);
+    if (status !== undefined) conditions.push(`node.status = ${put(status)}`);
     return conditions;
   };
 }

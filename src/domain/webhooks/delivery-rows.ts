@@ -80,7 +80,7 @@ export async function listDeliveries(
   webhookId: string,
   { status, eventType, ...page }: DeliveryPage,
 ): Promise<Page<ShownDelivery>> {
-  const isSearched = Boolean(eventType || page.q);
+  const isSearched = eventType !== undefined || Boolean(page.q);
   if (!isSearched && (!status || status === 'succeeded')) {
     const all = deliveriesOf(webhookId, (put) => [
       atAnyTime('delivery.created_at', put),
@@ -102,7 +102,7 @@ export async function listDeliveries(
 
 function searched({ q, eventType }: { q: string | undefined; eventType: string | undefined }, put: Bind): string[] {
   const conditions = ['delivery.account_id = $1 and delivery.environment_id is not distinct from $2'];
-  if (eventType) conditions.push(`delivery.event_type = ${put(eventType)}`);
+  if (eventType !== undefined) conditions.push(`delivery.event_type = ${put(eventType)}`);
   if (q) conditions.push(`delivery.event_type ilike ${put(containing(q))}`);
   return conditions;
 }

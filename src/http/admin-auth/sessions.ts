@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import type { UserSession } from '../../../entities/user-session.js';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
-import { listQuery, paginated } from '../surfaces/lists.js';
+import { listQuery, paginated, withTrimmedSearch } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
 import { ById, Id, listOf, Nullable, Resource, Timestamp } from '../surfaces/schemas.js';
 import { Acr } from './answers.js';
@@ -43,7 +43,7 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       },
     },
     async (request) => {
-      const { sort_by: sortBy, ...page } = request.query;
+      const { sort_by: sortBy, ...page } = withTrimmedSearch(request.query);
       const subject = subjectOf(request);
       return paginated(await users.sessions.list(subject, { ...page, sortBy }), (row) => present(row, subject));
     },

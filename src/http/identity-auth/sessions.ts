@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import type { ShownSession } from '../../domain/logins/api-sessions.js';
 import type { SignedInPerson } from '../../domain/sessions/signed-in-person.js';
-import { listQuery, paginated } from '../surfaces/lists.js';
+import { listQuery, paginated, withTrimmedSearch } from '../surfaces/lists.js';
 import { errors } from '../surfaces/operation.js';
 import { ById, Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../surfaces/schemas.js';
 import type { IdentityAuthOptions } from './options.js';
@@ -45,7 +45,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
     },
     async (request) => {
       const subject = subjectOf(provenOf(request));
-      const { sort_by: sortBy, ...page } = request.query;
+      const { sort_by: sortBy, ...page } = withTrimmedSearch(request.query);
       return paginated(await api.sessions.list(subject, { ...page, sortBy }), (row) => present(row, subject));
     },
   );

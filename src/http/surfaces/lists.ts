@@ -61,8 +61,8 @@ export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, 
  * Returns a query without blanks around the searched text: they come from pasting, and nothing that can be found begins
  * or ends with one.
  */
-export function withTrimmedSearch(query: unknown): unknown {
+export function withTrimmedSearch<Q>(query: Q): Q {
   const { q, ...others } = (query ?? {}) as { q?: unknown };
   if (typeof q !== 'string') return query;
-  return q.trim() === '' ? others : { ...others, q: q.trim() };
+  return (q.trim() === '' ? others : { ...others, q: q.trim() }) as Q;
 }
