@@ -50,7 +50,7 @@ export async function recognizeAdministrator(
   // Of two people who come with one address at once, the second has to find the first one's link. The User cannot be
   // locked here, since others lock the Account before it.
   if (user && !linked) await lockExclusively(tx, `administrators of ${connectionId}/${user.id}`);
-  if (user?.emailVerifiedAt && !linked && (await hasOtherSubject(tx, connection, user, subject)))
+  if (user?.emailVerifiedAt && !linked && (await hasOtherSubject(tx, connection, user, assertion)))
     return { refusal: 'subject_mismatch' };
   return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
 }

@@ -87,7 +87,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, noMembership);
   // If nobody had confirmed the address, its former user loses what they had at its owner's first sign-in.
-  if (known.emailVerifiedAt && (await hasOtherSubject(tx, connection, known, assertion.subject)))
+  if (known.emailVerifiedAt && (await hasOtherSubject(tx, connection, known, assertion)))
     return { refusal: 'subject_mismatch' };
   return recognized(connection, { by: 'address', identity: known, email }, await membershipOf(tx, connection, known));
 }

@@ -193,7 +193,12 @@ test('of two subjects of the provider with one address at once, one is let in', 
     await newMember({ connection, ...there }, email);
     const named = (subject: string) => () =>
       system((tx) =>
-        admitAdministrator(tx, connection, { subject, email, emailVerified: true } as Assertion, api.clock.now),
+        admitAdministrator(
+          tx,
+          connection,
+          { subject, email, emailVerified: true, attributes: {} as object } as Assertion,
+          api.clock.now,
+        ),
       );
     const came = await interleaved(api.database.ownerUrl, at, named('first'), named('second'));
     const links = await rowsOf(api, 'select subject from sso_links where connection_id = $1', [connection.id]);

@@ -124,6 +124,26 @@ describe('sign-in by SAML', () => {
     expect(await subjectOf(acmeAddress())).toBe(await subjectOf(acmeAddress()));
   });
 
+  test('the new owner of an address is refused if a pairwise id says that they are somebody else', async () => {
+    const at = await place();
+    const mail = acmeAddress();
+    const named = (id: string) => {
+      const format = 'urn:oasis:names:tc:SAML:2.0:nameid-format:transient';
+      const attributes = { mail: [mail], 'urn:oasis:names:tc:SAML:attribute:pairwise-id': [id] };
+      return walk(at, { nameId: `_${randomUUID()}`, nameIdAttributes: ` Format="${format}"`, attributes });
+    };
+    const [ana, berta] = ['7f3a@acme.example', 'b21c@acme.example'];
+    expect(codeIn(await named(ana))).toBeTruthy();
+    expect(failureIn(await named(berta))).toEqual([403, 'sso.subject_mismatch']);
+    expect(codeIn(await named(ana))).toBeTruthy();
+    // Before it sent such ids, the provider named the person by this address.
+    await world.query('update sso_links set subject = $2 where connection_id = $1', [
+      at.connection.id,
+      mail.toUpperCase(),
+    ]);
+    expect(codeIn(await named(berta))).toBeTruthy();
+  });
+
   test('a known person’s sign-in takes at most twenty statements, from the client and back', async () => {
     const at = await place();
     const known = { nameId: acmeAddress(), attributes: { givenName: ['Ana'] } };

@@ -1,5 +1,5 @@
 import { isStorable } from '../../../platform/database/storable.js';
-import { SsoRefused } from '../assertion.js';
+import { type Assertion, SsoRefused } from '../assertion.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { childOf, samlNamespaces, type XmlElement } from './xml.js';
 
@@ -44,6 +44,13 @@ const subjectAttributes = [
   'urn:oasis:names:tc:SAML:attribute:pairwise-id',
   'urn:oasis:names:tc:SAML:attribute:subject-id',
 ];
+
+/**
+ * Whether the subject of an assertion is such an identifier: it has the form of an address, and is never given to
+ * another person (§3.3, §3.4).
+ */
+export const isSubjectIdentifier = ({ subject, attributes }: Pick<Assertion, 'subject' | 'attributes'>): boolean =>
+  subjectAttributes.some((name) => attributes[name]?.[0]?.trim() === subject);
 
 /**
  * Returns the provider's persistent name for a person. A qualifier that only states the default (Core §8.3.7) is left
