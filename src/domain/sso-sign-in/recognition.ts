@@ -1,6 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Identity } from '../../../entities/identity.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { dbWithin } from '../../platform/database/db-within.js';
+import { isOutOfReach } from '../access/assignments/production-people.js';
 import { columnsOf } from '../lists/row-pages.js';
 import { isMailAddress } from '../logins/address.js';
 import { maySpeakFor } from '../sso-connections/covering.js';
@@ -86,8 +88,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, noMembership);
-  // If nobody had confirmed the address, its former user loses what they had at its owner's first sign-in.
-  if (known.emailVerifiedAt && (await hasOtherSubject(tx, connection, known, assertion)))
+  if ((await hasOtherSubject(tx, connection, known, assertion)) && (await isSettled(tx, connection, known)))
     return { refusal: 'subject_mismatch' };
   return recognized(connection, { by: 'address', identity: known, email }, await membershipOf(tx, connection, known));
 }
@@ -147,6 +148,13 @@ const isLinkValid = async (
   { email }: KnownPerson,
   { isMember }: MembershipState,
 ): Promise<boolean> => connection.organizationId === null || isMember || maySpeakFor(tx, connection, email);
+
+/**
+ * Whether a person stays who they are. If nobody had confirmed the address, its former user loses what they had at its
+ * owner's first sign-in; but a test Environment's provider takes nothing away from a person in production.
+ */
+const isSettled = async (tx: EntityManager, connection: OfEndUsers, { id, emailVerifiedAt }: KnownPerson) =>
+  emailVerifiedAt !== null || isOutOfReach(dbWithin(tx), connection, id);
 
 type Found = Omit<Extract<Recognized, { refusal: null }>, 'refusal' | 'joins'>;
 

@@ -487,6 +487,9 @@ describe('an answer lets in', () => {
       )[0];
     for (let i = 0; i < 2; i++) expect(await enter(there, login)).toBe('in');
     expect(await person()).toEqual({ password: expect.any(String), verified: null });
+    // Since nothing ends for them, somebody else who has the address by now does not become them.
+    idp.people.set(`next-${login}`, { email, email_verified: true });
+    expect(await enter(there, `next-${login}`)).toEqual([403, 'sso.subject_mismatch']);
     // Production's provider names them as theirs, and nobody else knows a password of the identity.
     await world.query(`update environments set type = 'production' where id = $1`, [there.environment.environmentId]);
     await world.query('delete from sso_links where identity_id = $1', [id]);

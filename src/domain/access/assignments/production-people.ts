@@ -86,3 +86,17 @@ export const isInProduction = async (
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   identityId: string,
 ): Promise<boolean> => (await on.statement(productionStatement, [environmentId, identityId])).length > 0;
+
+const outOfReachStatement = {
+  name: 'identity_out_of_reach',
+  text: `select from environments here where here.id = $1 and here.type <> 'production' and exists (
+  select from environment_memberships m join environments e on e.id = m.environment_id and e.account_id = m.account_id
+  where m.identity_id = $2 and m.account_id = here.account_id and e.type = 'production')`,
+};
+
+/** As `isInProduction`, also of an Identity that is not in the test Environment yet, or not any more. */
+export const isOutOfReach = async (
+  on: Pick<Db, 'statement'>,
+  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
+  identityId: string,
+): Promise<boolean> => (await on.statement(outOfReachStatement, [environmentId, identityId])).length > 0;
