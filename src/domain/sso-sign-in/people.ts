@@ -29,14 +29,18 @@ interface Admitting {
 }
 type Welcome = Extract<Recognized, { refusal: null }>;
 
+/** The provider has named another person by this subject a moment ago, in a sign-in that was faster. */
+class LinkedMeanwhile extends Error {}
+
 /**
  * Whether an error means that another sign-in of the same person, or a deletion, was faster: trying again settles it.
  * Deadlocks occur since an organization is deleted with its connection, in another order than sign-ins lock them.
  */
 export const losesARace = (error: unknown): boolean =>
+  error instanceof LinkedMeanwhile ||
   hasCondition(error, 'deadlock_detected') ||
-  ['identities_email', 'identities_external_id', 'environment_memberships_one_per_identity', 'sso_links_subject'].some(
-    (constraint) => violates(error, constraint),
+  ['identities_email', 'identities_external_id', 'environment_memberships_one_per_identity'].some((constraint) =>
+    violates(error, constraint),
   );
 
 /**
@@ -146,13 +150,14 @@ async function free(tx: EntityManager, id: string, profile: AssertedProfile, { a
 
 const linkText = `
 insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at) values ($1, $2, $3, $4, $5, $6, $6)
-on conflict (connection_id, subject) do update set identity_id = excluded.identity_id, last_login_at = excluded.last_login_at
+on conflict (connection_id, subject) do update set last_login_at = excluded.last_login_at where sso_links.identity_id = excluded.identity_id
 returning id`;
 
-/** @returns the link's id */
+/** @returns the link's id @throws LinkedMeanwhile if the subject is somebody else's by now */
 async function link(tx: EntityManager, identityId: string, { connection, assertion, now }: Admitting): Promise<string> {
   const { id: connectionId, accountId } = connection;
   const values = [uuidv7(), accountId, connectionId, assertion.subject, identityId, now];
-  const [linked] = await tx.query<[{ id: string }]>(linkText, values);
+  const [linked] = await tx.query<{ id: string }[]>(linkText, values);
+  if (!linked) throw new LinkedMeanwhile();
   return linked.id;
 }

@@ -144,6 +144,31 @@ describe('sign-in by SAML', () => {
     expect(codeIn(await named(berta))).toBeTruthy();
   });
 
+  test('two answers that name one subject at once, by two addresses, sign in one person', async () => {
+    const people: number[] = [];
+    const at = await place();
+    for (let stop = 2; stop <= 20; stop += 2) {
+      const nameIdAttributes = ' Format="urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"';
+      const nameId = randomUUID();
+      const arriving = async () => {
+        const browser = world.browser();
+        const changes = { nameId, nameIdAttributes, attributes: { mail: [acmeAddress()] } };
+        const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), changes);
+        const next = here(await post(path, form));
+        return () => browser.get(next);
+      };
+      const came = await interleaved(world.database.ownerUrl, stop, await arriving(), await arriving());
+      expect([stop, came.map(({ statusCode }) => statusCode)]).toEqual([stop, [303, 303]]);
+      const sessions = await world.query(
+        `select distinct s.identity_id from sessions s join sso_sessions p on p.id = s.sso_session_id
+           join sso_links l on l.id = p.link_id where l.connection_id = $1 and l.subject = $2`,
+        [at.connection.id, nameId],
+      );
+      people.push(sessions.length);
+    }
+    expect([...new Set(people)]).toEqual([1]);
+  });
+
   test('a known person’s sign-in takes at most twenty statements, from the client and back', async () => {
     const at = await place();
     const known = { nameId: acmeAddress(), attributes: { givenName: ['Ana'] } };
