@@ -111,6 +111,12 @@ test('a changed profile and address are events in each Environment of the person
   expect(told[0]?.data.changed).toEqual(expect.arrayContaining(['email', 'first_name']));
   expect(await here(id, 'identity.updated')).toHaveLength(1);
   expect(await toldOfB(id, () => call('PATCH', `/identities/${id}`, { first_name: 'Ana' }))).toEqual([]);
+  const moved = { email: `newer-${email}`, email_verified: true };
+  const again = await toldOfB(id, () => call('PATCH', `/identities/${id}`, moved));
+  expect(again.map(({ type, data }) => [type, data.changed])).toEqual([
+    ['identity.updated', ['email']], // it was verified before, and is again
+    ['identity.email_verified', undefined],
+  ]);
 });
 
 test('a new password is an event in each Environment, with the sessions of that Environment only', async () => {

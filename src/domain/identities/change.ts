@@ -42,17 +42,16 @@ export async function changeIdentity(
   const wasVerified = identity.emailVerifiedAt !== null;
   const isVerified = emailVerified ?? (wasVerified && !moves);
   if (isVerified !== wasVerified) changed.emailVerifiedAt = isVerified ? at : null;
-  else if (moves && isVerified) changed.emailVerifiedAt = at;
   const fields = Object.keys(changed);
   if (fields.length === 0) return;
+  const isVerifiedAnew = isVerified && (moves || !wasVerified);
+  if (isVerifiedAnew) changed.emailVerifiedAt = at; // also if the former address was verified: then it is no change
   const said = changed.emailVerifiedAt && !isVouchedFor ? { verifiedByWord: true } : {};
   await tx.update(Identity, { accountId, id }, { ...changed, ...said, updatedAt: at });
   if (moves) await endFormerAddress(tx, { accountId, identityId: id }, at);
   await recordOfIdentity(tx, scope, { identityId: id }, [
     { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },
-    ...(isVerified && (moves || !wasVerified)
-      ? [{ action: 'identity.email_verified' as const, metadata: { method: 'administrator' } }]
-      : []),
+    ...(isVerifiedAnew ? [{ action: 'identity.email_verified' as const, metadata: { method: 'administrator' } }] : []),
   ]);
 }
 
