@@ -95,7 +95,8 @@ export function createAdministratorRoles({ db, now }: { db: Db; now: Clock }): A
         const updated = { ...current, ...changes, updatedAt: now() };
         const { accountId } = scope;
         await tx.update(AdministratorRole, { accountId, id }, updated);
-        const metadata = { changed, ...(changes.capabilities && { capabilities: changes.capabilities }) };
+        const { capabilities } = updated;
+        const metadata = { changed, ...(changed.includes('capabilities') && { capabilities }) };
         await recordEvent(tx, 'administrator_role.updated', {
           accountId,
           resourceId: id,

@@ -62,6 +62,7 @@ test('a custom role is created, changed with immediate effect, and deleted when 
   expect(outcomeOf(await member.call('GET', ''))).toBe('403 account.capability_required');
   expect(outcomeOf(await member.call('GET', '/members'))).toBe('200');
   expect(outcomeOf(await owner('PATCH', `${path}/${id}`, { capabilities: ['members.view'] }))).toBe('200'); // no change
+  await owner('PATCH', `${path}/${id}`, { description: null, capabilities: ['members.view'] });
 
   expect(outcomeOf(await owner('DELETE', `${path}/${id}`))).toBe('409 administrator_role.in_use');
   await owner('DELETE', `/members/${member.membershipId}`);
@@ -71,6 +72,7 @@ test('a custom role is created, changed with immediate effect, and deleted when 
   expect(events.map(({ action, metadata }) => [action, metadata])).toEqual([
     ['administrator_role.created', { capabilities: ['account.view', 'audit.view'] }],
     ['administrator_role.updated', { changed: ['description', 'capabilities'], capabilities: ['members.view'] }],
+    ['administrator_role.updated', { changed: ['description'] }],
     ['member.removed', { user_id: member.userId }],
     ['administrator_role.deleted', {}],
   ]);
