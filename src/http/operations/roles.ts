@@ -183,7 +183,7 @@ export const deleteRole = operation({
     'cannot be deleted.',
   params: ById,
   ifMatch: 'required',
-  events: ['role.deleted'],
+  events: ['role.deleted', 'role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('role.not_found', 'role.system', 'role.in_use', 'version.conflict') },
   exists: ({ services, scope, params }) => services.roles.get(scope, params.id),
   handle: ({ services, scope, params, version }) =>

@@ -1,3 +1,4 @@
+import { createRoles } from '../../../src/domain/access/roles/roles.js';
 import { codeOf, expectSorted, outcomesOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { rowsOf } from '../../support/rows.js';
@@ -199,6 +200,34 @@ test('members are counted once each, now or later; they prevent a deletion, and 
   await call('DELETE', path, 204, undefined, ifMatch(1));
   expect(await rowsOf(api, 'select 1 from role_assignments where id = any($1)', [[short, ...ids]])).toEqual([]);
   expect(await namesOf('source=custom')).toEqual(['Free']);
+  const window = { effective_from: null, effective_to: inAMinute.toISOString() };
+  expect((await eventsOf(short)).slice(1)).toMatchObject([
+    { action: 'role_assignment.deleted', metadata: { identity_id: ben, role_id: role.id, ...window } },
+  ]);
+});
+
+test('a role with many ended assignments is deleted in several transactions, and each assignment has its event once', async () => {
+  const role = await newRole('Held for a minute');
+  const effective_to = new Date(api.clock.now.getTime() + 60_000);
+  const ids: string[] = [];
+  for (const name of ['ana', 'ben', 'cleo']) ids.push(await assign(await newIdentity(name), role.id, { effective_to }));
+  api.clock.advance(60_000);
+  const roles = createRoles({
+    db: api.database.db,
+    evaluation: api.services.evaluation,
+    now: () => api.clock.now,
+    removedAtOnce: 2,
+  });
+  await roles.remove(account.scope, role.id, 1);
+  const deleted = await rowsOf<{ id: string; place: string }>(
+    api,
+    `select resource_id as id, transaction_id as place from events where environment_id = $1 and action = 'role_assignment.deleted'
+     order by created_at, id`,
+    [account.scope.environmentId],
+  );
+  expect(deleted.map(({ id }) => id).sort()).toEqual(ids.sort());
+  expect(new Set(deleted.map(({ place }) => place)).size).toBe(2);
+  expect(await namesOf('source=custom')).toEqual([]);
 });
 
 test('active roles that are not of the service can be assigned to an organization’s members, sorted by name', async () => {

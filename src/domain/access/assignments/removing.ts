@@ -9,11 +9,17 @@ import { assignmentMetadata } from './assigning.js';
 /**
  * Locks assignments that were not removed yet, by id, as everybody does. Also for callers that delete their node, role
  * or Identity: the cascade would lock them in any order, and could deadlock with somebody who is removing them.
+ * @param max how many of them at most
  */
-export const lockAssignments = (tx: EntityManager, of: FindOptionsWhere<RoleAssignment>): Promise<RoleAssignment[]> =>
+export const lockAssignments = (
+  tx: EntityManager,
+  of: FindOptionsWhere<RoleAssignment>,
+  max?: number,
+): Promise<RoleAssignment[]> =>
   tx.find(RoleAssignment, {
     where: { ...of, removedAt: IsNull() },
     order: { id: 'asc' },
+    ...(max !== undefined && { take: max }),
     lock: { mode: 'for_no_key_update' },
   });
 

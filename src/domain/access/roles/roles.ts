@@ -1,11 +1,13 @@
-import { type EntityManager, In } from 'typeorm';
+import { type EntityManager, In, IsNull } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../../entities/permission.js';
 import { Role } from '../../../../entities/role.js';
+import { RoleAssignment } from '../../../../entities/role-assignment.js';
 import { RolePermission } from '../../../../entities/role-permission.js';
 import { ScimGroupMapping } from '../../../../entities/scim-group-mapping.js';
 import { SsoConnection } from '../../../../entities/sso-connection.js';
 import type { Clock } from '../../../platform/clock.js';
+import { assertAwaited } from '../../../platform/database/aborting.js';
 import { type Db, within } from '../../../platform/database/db.js';
 import { violates } from '../../../platform/database/postgres-errors.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../../platform/scope.js';
@@ -15,7 +17,7 @@ import { DomainError, type ErrorDetail } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
 import { cannotGrant } from '../../forbidden.js';
 import type { Page } from '../../lists/paging.js';
-import { lockAssignments } from '../assignments/removing.js';
+import { lockAssignments, removeAssignments } from '../assignments/removing.js';
 import type { Evaluation } from '../decisions/evaluate.js';
 import type { ReachedNodes } from '../rights.js';
 import { recordPermissionChanges } from './changes.js';
@@ -30,11 +32,19 @@ export interface NewRole {
 }
 export type RoleChanges = Partial<Omit<NewRole, 'permissionKeys'>>;
 
+export interface RolesDeps {
+  db: Db;
+  evaluation: Evaluation;
+  now: Clock;
+  /** The most ended assignments that one transaction removes with their role. */
+  removedAtOnce?: number;
+}
+
 /**
  * The roles of an Environment; the system's are read-only. Nobody puts a permission into one that they lack (contract
  * §5).
  */
-export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evaluation; now: Clock }) {
+export function createRoles({ db, evaluation, now, removedAtOnce = 5_000 }: RolesDeps) {
   const holdersIn = (part: ReachedNodes = null) => ({ at: now(), part });
   const counted = (tx: EntityManager, scope: EnvironmentScope, id: string, part?: ReachedNodes) =>
     countedRole(tx, scope, id, holdersIn(part));
@@ -52,6 +62,25 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   async function assertAsSeen(current: Role, seen: Role, shown: (role: Role) => Promise<object>) {
     if (current.version !== seen.version) throw new DomainError('version.conflict', { current: await shown(current) });
   }
+
+  /** @returns false if ended assignments are left, and the role with them */
+  const removeUnlessLarge = (scope: EnvironmentScope, id: string, version: number): Promise<boolean> =>
+    db.transaction(scope, async (tx) => {
+      const shown = () => counted(tx, scope, id);
+      const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, shown);
+      // A role that people hold is not deleted: its assignments have to be removed first, knowingly.
+      if ((await shown()).memberCount > 0 || (await isAssignedAutomatically(tx, scope, id)))
+        throw new DomainError('role.in_use');
+      // Lists still show ended assignments: whoever keeps a copy is told that they are gone.
+      const ofRole = { ...within(scope), roleId: id };
+      const ended = await lockAssignments(tx, ofRole, removedAtOnce);
+      const endedIds = ended.map((assignment) => assignment.id);
+      await removeAssignments(tx, scope, endedIds, now());
+      if (await tx.existsBy(RoleAssignment, { ...ofRole, removedAt: IsNull() })) return false;
+      await tx.delete(Role, { ...within(scope), id });
+      await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
+      return true;
+    });
 
   return {
     /** @param part whose holders are counted; null is everybody */
@@ -119,19 +148,14 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       );
     },
 
-    /** @throws DomainError role.not_found, role.system, role.in_use, version.conflict */
-    remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
-      db.transaction(scope, async (tx) => {
-        const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, () =>
-          counted(tx, scope, id),
-        );
-        // A role that people hold is not deleted: its assignments have to be removed first, knowingly.
-        if ((await counted(tx, scope, id)).memberCount > 0 || (await isAssignedAutomatically(tx, scope, id)))
-          throw new DomainError('role.in_use');
-        await lockAssignments(tx, { ...within(scope), roleId: id }); // ended ones are deleted with it
-        await tx.delete(Role, { ...within(scope), id });
-        await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
-      }),
+    /**
+     * Deletes a role that nobody holds, with its ended assignments; many of them in several transactions. If that is
+     * interrupted, the next request continues with it.
+     * @throws DomainError role.not_found, role.system, role.in_use, version.conflict
+     */
+    async remove(scope: EnvironmentScope, id: string, version: number): Promise<void> {
+      while (!(await removeUnlessLarge(scope, id, version))) assertAwaited();
+    },
 
     /** @throws DomainError role.not_found */
     permissions: (scope: EnvironmentScope, id: string): Promise<{ role: Role; permissions: Permission[] }> =>
