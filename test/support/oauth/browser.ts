@@ -26,10 +26,8 @@ export class Browser {
   }
   /** Submits the form of a page with its hidden fields, as a person would. */
   submit(page: LightMyRequestResponse, fields: Record<string, string>, headers: Record<string, string> = {}) {
-    const hidden = [...page.body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
-    const context = Object.fromEntries(hidden.map(([, name, value]) => [name, unescaped(value ?? '')]));
     const action = /<form method="post" action="([^"]+)"/.exec(page.body)?.[1] ?? '';
-    return this.post(action, { ...context, ...fields }, headers);
+    return this.post(action, { ...hiddenFields(page), ...fields }, headers);
   }
   private headers(more: Record<string, string>) {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -42,6 +40,12 @@ export class Browser {
     }
     return response;
   }
+}
+
+/** Returns the hidden fields of a page's forms. */
+export function hiddenFields({ body }: Pick<LightMyRequestResponse, 'body'>): Record<string, string> {
+  const hidden = [...body.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+  return Object.fromEntries(hidden.map(([, name, value]) => [name, unescaped(value ?? '')]));
 }
 
 const unescaped = (html: string) =>
