@@ -2260,7 +2260,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an administrator from the account
-         * @description Ends their access to the account immediately; their sign-in and their other accounts are not affected. Only Owners can remove Owners, and the last one cannot be removed.
+         * @description Ends their access to the account immediately; their sign-in and their other accounts are not affected. A pending invite to their email address is revoked. Only Owners can remove Owners, and the last one cannot be removed.
          *
          *     Requires the capability `members.manage`.
          */
@@ -7388,10 +7388,10 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "accepted" | "expired" | "revoked";
             /**
-             * @description Why the invite has expired or was revoked. Known values, to which more may be added: `not_accepted_in_time`, `revoked_by_administrator`, `cancelled_by_operator`.
+             * @description Why the invite has expired or was revoked. Known values, to which more may be added: `not_accepted_in_time`, `revoked_by_administrator`, `cancelled_by_operator`, `member_removed`.
              * @enum {string|null}
              */
-            ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | null;
+            ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | "member_removed" | null;
             /** Format: date-time */
             expires_at: string;
             /** Format: date-time */

@@ -16,7 +16,10 @@ import { createAccounts } from './domain/accounts/account.js';
 import { createMemberMfaReset } from './domain/accounts/member-mfa.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createAdministratorRoles } from './domain/accounts/roles.js';
-import { createAdministratorInvites } from './domain/administrator-invites/administrator-invites.js';
+import {
+  createAdministratorInvites,
+  withdrawFromAdministrator,
+} from './domain/administrator-invites/administrator-invites.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
@@ -186,7 +189,7 @@ export async function composeApi(
     accessSearch: createSearch({ db, now }),
     accessSetup: createAccessSetup({ db, now }),
     db,
-    accountMembers: createAccountMembers({ db }),
+    accountMembers: createAccountMembers({ db, endInvite: withdrawFromAdministrator, now }),
     accounts: createAccounts({ db, now }),
     accountProcesses: createAccountProcesses({
       db,

@@ -3,6 +3,7 @@ import { Account } from '../../../entities/account.js';
 import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { sameLimits } from '../capabilities/role-limits.js';
@@ -38,7 +39,10 @@ export interface AccountMembers {
    *   validation.failed
    */
   update(scope: AccountScope, userId: string, id: string, roles: WantedRole[]): Promise<Member>;
-  /** Ends a member's access at once. @throws DomainError member.not_found, member.last_owner, member.owner_required */
+  /**
+   * Ends a member's access at once, and the pending invite to their address.
+   * @throws DomainError member.not_found, member.last_owner, member.owner_required
+   */
   remove(scope: AccountScope, userId: string, id: string): Promise<void>;
 }
 
@@ -63,8 +67,15 @@ export async function findAccountMember(tx: EntityManager, scope: AccountScope, 
   return present(found, await rolesOf(tx, scope, [id]), await proofsOf(tx, scope, [found]));
 }
 
+export interface AccountMembersDeps {
+  db: Db;
+  /** Ends the pending invite to an address, so that whoever is removed does not return by it. */
+  endInvite(tx: EntityManager, scope: AccountScope, email: string, at: Date): Promise<void>;
+  now: Clock;
+}
+
 /** Reads, changes and removes the administrators of an Account (contract §10). */
-export function createAccountMembers({ db }: { db: Db }): AccountMembers {
+export function createAccountMembers({ db, endInvite, now }: AccountMembersDeps): AccountMembers {
   return {
     read: ({ accountId }, userId) =>
       db.transaction({ accountId }, async (tx) => ({
@@ -134,6 +145,7 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         const remover = await authorityOf(tx, scope, userId);
         if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');
         if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
+        await endInvite(tx, scope, user.email, now());
         await endMembership(tx, { accountId, id, userId: user.id });
       }),
   };

@@ -1,4 +1,4 @@
-import { Any, type EntityManager, In } from 'typeorm';
+import { Any, type EntityManager, In, MoreThan } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
@@ -219,6 +219,18 @@ export async function revokeAdministratorInvites(
   const news = invites.map((invite) => ({ ...administratorInviteInput(invite, at), news: 'revoked' as const }));
   await startAllLater(tx, 'inviteExpiry', news);
   return ended;
+}
+
+/** Revokes the pending invite to the address of a member who is being removed. The caller has locked the administration. */
+export async function withdrawFromAdministrator(
+  tx: EntityManager,
+  scope: AccountScope,
+  email: string,
+  at: Date,
+): Promise<void> {
+  const pending = { accountId: scope.accountId, email, status: 'pending' as const, expiresAt: MoreThan(at) };
+  const invites = await tx.findBy(AdministratorInvite, pending);
+  if (invites.length > 0) await revokeAdministratorInvites(tx, scope, invites, { reason: 'member_removed', at });
 }
 
 const notPending = () => new DomainError('administrator_invite.not_pending');

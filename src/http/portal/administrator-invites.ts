@@ -36,7 +36,7 @@ const InviteView = Resource('AdministratorInvite', {
   status: InviteState,
   ended_reason: Nullable(
     Growing(
-      [notAcceptedInTime, 'revoked_by_administrator', 'cancelled_by_operator'],
+      [notAcceptedInTime, 'revoked_by_administrator', 'cancelled_by_operator', 'member_removed'],
       'Why the invite has expired or was revoked.',
     ),
   ),

@@ -111,13 +111,13 @@ export const removeMember = operation({
   path: '/members/:id',
   summary: 'Remove an administrator from the account',
   description:
-    'Ends their access to the account immediately; their sign-in and their other accounts are not affected. Only Owners ' +
-    'can remove Owners, and the last one cannot be removed.',
+    'Ends their access to the account immediately; their sign-in and their other accounts are not affected. A pending ' +
+    'invite to their email address is revoked. Only Owners can remove Owners, and the last one cannot be removed.',
   capability: 'members.manage',
   retriedWithoutAccess: true,
   params: ById,
   exists: ({ services, scope, params }) => services.accountMembers.get(scope, params.id),
-  events: ['member.removed'],
+  events: ['member.removed', 'administrator_invite.revoked'],
   answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
   handle: ({ services, scope, caller, params }) =>
     services.accountMembers.remove(scope, adminCallerOf(caller).userId, params.id),

@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { EntityManager } from 'typeorm';
 import { createAdministratorInviteExpiry } from '../../../src/domain/administrator-invites/expiry.js';
 import { dbWithin } from '../../../src/platform/database/db-within.js';
-import { invite, newMember, rolesByKey, tokenOf } from '../../support/administrators.js';
+import { invite, newMember, newPerson, rolesByKey, tokenOf } from '../../support/administrators.js';
 import { outcomeOf, outcomesOf, shape } from '../../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type Call, callsOf } from '../../support/calls.js';
@@ -188,6 +188,27 @@ test('a revoked invite lets nobody in and stays revoked', async () => {
   expect((await queued(made.id)).at(-1)).toMatchObject({ input: { news: 'revoked' } });
   const events = await eventsSince(api, account.scope.accountId, since);
   expect(events.map(({ action }) => action)).toEqual(['administrator_invite.revoked']);
+});
+
+test('whoever is removed does not return by an earlier invite to their address; a later one lets them in', async () => {
+  const made = await invite(owner, { role_id: roles.viewer });
+  const elsewhere = await newAccount(api);
+  const there = callsOf(api, elsewhere.accountSlug, await elsewhere.as('owner'));
+  const other = await invite(there, { role_id: (await rolesByKey(there)).viewer, email: made.email });
+  const person = await newPerson(api, { email: made.email.toUpperCase(), passwordHash: 'none' });
+  const member = await newMember(api, account, 'support', person); // as an operator makes an Owner
+  const since = await databaseTime(api);
+  expect(outcomeOf(await owner('DELETE', `/members/${member.membershipId}`))).toBe('204');
+  expect(await accept(made.token)).toBe('400 invite.link_invalid');
+  const { data } = (await owner('GET', `${path}/${made.id}`)).json();
+  expect(data).toMatchObject({ status: 'revoked', ended_reason: 'member_removed' });
+  expect((await queued(made.id)).at(-1)).toMatchObject({ input: { news: 'revoked' } });
+  const events = await eventsSince(api, account.scope.accountId, since);
+  expect(events.map(({ action }) => action)).toEqual(['administrator_invite.revoked', 'member.removed']);
+
+  const again = await invite(owner, { role_id: roles.viewer, email: made.email });
+  expect(await accept(again.token)).toBe('200');
+  expect(await accept(other.token)).toBe('200');
 });
 
 test('of an acceptance and a revocation at once, one takes effect', async () => {
