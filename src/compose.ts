@@ -16,10 +16,7 @@ import { createAccounts } from './domain/accounts/account.js';
 import { createMemberMfaReset } from './domain/accounts/member-mfa.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createAdministratorRoles } from './domain/accounts/roles.js';
-import {
-  createAdministratorInvites,
-  withdrawFromAdministrator,
-} from './domain/administrator-invites/administrator-invites.js';
+import { createAdministratorInvites } from './domain/administrator-invites/administrator-invites.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
@@ -189,7 +186,7 @@ export async function composeApi(
     accessSearch: createSearch({ db, now }),
     accessSetup: createAccessSetup({ db, now }),
     db,
-    accountMembers: createAccountMembers({ db, endInvite: withdrawFromAdministrator, now }),
+    accountMembers: createAccountMembers({ db, administratorInvites }),
     accounts: createAccounts({ db, now }),
     accountProcesses: createAccountProcesses({
       db,

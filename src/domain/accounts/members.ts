@@ -3,7 +3,6 @@ import { Account } from '../../../entities/account.js';
 import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
-import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { sameLimits } from '../capabilities/role-limits.js';
@@ -69,13 +68,14 @@ export async function findAccountMember(tx: EntityManager, scope: AccountScope, 
 
 export interface AccountMembersDeps {
   db: Db;
-  /** Ends the pending invite to an address, so that whoever is removed does not return by it. */
-  endInvite(tx: EntityManager, scope: AccountScope, email: string, at: Date): Promise<void>;
-  now: Clock;
+  administratorInvites: {
+    /** Revokes the pending invite to an address, so that whoever is removed does not return by it. */
+    withdraw(tx: EntityManager, scope: AccountScope, email: string): Promise<void>;
+  };
 }
 
 /** Reads, changes and removes the administrators of an Account (contract §10). */
-export function createAccountMembers({ db, endInvite, now }: AccountMembersDeps): AccountMembers {
+export function createAccountMembers({ db, administratorInvites }: AccountMembersDeps): AccountMembers {
   return {
     read: ({ accountId }, userId) =>
       db.transaction({ accountId }, async (tx) => ({
@@ -145,7 +145,7 @@ export function createAccountMembers({ db, endInvite, now }: AccountMembersDeps)
         const remover = await authorityOf(tx, scope, userId);
         if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');
         if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
-        await endInvite(tx, scope, user.email, now());
+        await administratorInvites.withdraw(tx, scope, user.email);
         await endMembership(tx, { accountId, id, userId: user.id });
       }),
   };

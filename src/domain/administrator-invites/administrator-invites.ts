@@ -58,6 +58,8 @@ export interface AdministratorInvites {
   resend(scope: AccountScope, userId: string, id: string): Promise<ShownInvite>;
   /** @throws DomainError administrator_invite.not_found, administrator_invite.not_pending */
   revoke(scope: AccountScope, userId: string, id: string): Promise<ShownInvite>;
+  /** Revokes the pending invite to the address of a member who is removed. The caller has locked the administration. */
+  withdraw(tx: EntityManager, scope: AccountScope, email: string): Promise<void>;
 }
 
 export interface AdministratorInvitesDeps {
@@ -142,6 +144,14 @@ export function createAdministratorInvites({
           ...(await revokeAdministratorInvites(tx, scope, [invite], { reason: 'revoked_by_administrator', at: now() })),
         };
       }),
+
+    withdraw: async (tx, { accountId }, email) => {
+      const at = now();
+      const pending = { accountId, email, status: 'pending' as const, expiresAt: MoreThan(at) };
+      const invites = await tx.findBy(AdministratorInvite, pending);
+      if (invites.length > 0)
+        await revokeAdministratorInvites(tx, { accountId }, invites, { reason: 'member_removed', at });
+    },
   };
 
   function create(wantedIn: AccountScope, userId: string, { roleId, limits: wanted, ...person }: NewInvite) {
@@ -219,18 +229,6 @@ export async function revokeAdministratorInvites(
   const news = invites.map((invite) => ({ ...administratorInviteInput(invite, at), news: 'revoked' as const }));
   await startAllLater(tx, 'inviteExpiry', news);
   return ended;
-}
-
-/** Revokes the pending invite to the address of a member who is being removed. The caller has locked the administration. */
-export async function withdrawFromAdministrator(
-  tx: EntityManager,
-  scope: AccountScope,
-  email: string,
-  at: Date,
-): Promise<void> {
-  const pending = { accountId: scope.accountId, email, status: 'pending' as const, expiresAt: MoreThan(at) };
-  const invites = await tx.findBy(AdministratorInvite, pending);
-  if (invites.length > 0) await revokeAdministratorInvites(tx, scope, invites, { reason: 'member_removed', at });
 }
 
 const notPending = () => new DomainError('administrator_invite.not_pending');
