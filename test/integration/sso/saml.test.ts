@@ -142,6 +142,22 @@ describe('sign-in by SAML', () => {
       mail.toUpperCase(),
     ]);
     expect(codeIn(await named(berta))).toBeTruthy();
+    expect(codeIn(await named(berta.toUpperCase()))).toBeTruthy(); // such ids are compared regardless of case
+  });
+
+  test('a person whose address changes is known by it if the NameID is an address, whatever a subject id says', async () => {
+    const at = await place();
+    const nameIdAttributes = ' Format="urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress"';
+    const named = (nameId: string) =>
+      walk(at, { nameId, nameIdAttributes, attributes: { 'urn:oasis:names:tc:SAML:attribute:subject-id': [nameId] } });
+    const [before, since] = [acmeAddress(), acmeAddress()];
+    expect(codeIn(await named(before))).toBeTruthy();
+    await world.query('update identities set email = $2 where email = $1', [before, since]);
+    expect(codeIn(await named(since))).toBeTruthy();
+    const links = await world.query('select distinct identity_id from sso_links where connection_id = $1', [
+      at.connection.id,
+    ]);
+    expect(links).toHaveLength(1);
   });
 
   test('two answers that name one subject at once, by two addresses, sign in one person', async () => {

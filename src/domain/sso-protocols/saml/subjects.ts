@@ -45,12 +45,16 @@ const subjectAttributes = [
   'urn:oasis:names:tc:SAML:attribute:subject-id',
 ];
 
+/** How an assertion names its person. */
+export type Naming = Pick<Assertion, 'subject' | 'attributes' | 'handle'>;
+
 /**
  * Whether the subject of an assertion is such an identifier: it has the form of an address, and is never given to
- * another person (§3.3, §3.4).
+ * another person (§3.3, §3.4). A NameID that is called an address is one, also if an identifier is spelled alike.
  */
-export const isSubjectIdentifier = ({ subject, attributes }: Pick<Assertion, 'subject' | 'attributes'>): boolean =>
-  subjectAttributes.some((name) => attributes[name]?.[0]?.trim() === subject);
+export const isSubjectIdentifier = ({ subject, attributes, handle }: Naming): boolean =>
+  subjectAttributes.some((name) => attributes[name]?.[0]?.trim() === subject) &&
+  !(handle.protocol === 'saml' && handle.nameId.format === nameIdFormats.email);
 
 /**
  * Returns the provider's persistent name for a person. A qualifier that only states the default (Core §8.3.7) is left
