@@ -18,6 +18,8 @@ export interface NewMember {
   /** Roles at the organization's node from now on, without time limits, in addition to those held there already. */
   roleIds: readonly string[];
   at: Date;
+  /** If they join by signing in: the connection, and its provider's name for them. */
+  assertedBy?: { connectionId: string; subject: string };
 }
 
 /**
@@ -51,17 +53,19 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
 /**
  * Removes a person's links by an organization's provider, which end with their membership (docs/decisions/0038):
  * otherwise the provider could sign in as them again by adding them, whatever rights they have elsewhere. Done when
- * they join, so that links of people who left earlier are removed, too.
+ * they join, so that links of people who left earlier are removed, too. The link stays by which they have just been
+ * recognized, since an earlier session at the provider is known by it, which the provider may still end.
  */
 async function forgetLinks(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
-  { organizationId, identityId }: Pick<NewMember, 'organizationId' | 'identityId'>,
+  { organizationId, identityId, assertedBy }: Pick<NewMember, 'organizationId' | 'identityId' | 'assertedBy'>,
 ): Promise<void> {
   await tx.query(
     `delete from sso_links where account_id = $1 and identity_id = $2 and connection_id in (
-       select id from sso_connections where account_id = $1 and environment_id = $3 and organization_id = $4)`,
-    [accountId, identityId, environmentId, organizationId],
+       select id from sso_connections where account_id = $1 and environment_id = $3 and organization_id = $4)
+       and (connection_id = $5 and subject = $6) is not true`,
+    [accountId, identityId, environmentId, organizationId, assertedBy?.connectionId, assertedBy?.subject],
   );
 }
 

@@ -101,15 +101,16 @@ async function proveAddress(tx: EntityManager, id: string, { identity }: Welcome
 }
 
 async function settleMemberships(tx: EntityManager, identityId: string, recognized: Welcome, admitting: Admitting) {
-  const { connection, scope, now: at } = admitting;
+  const { connection, assertion, scope, now: at } = admitting;
   const { identity, joins } = recognized;
-  const { organizationId, defaultRoleId } = connection;
+  const { id: connectionId, organizationId, defaultRoleId } = connection;
   if (!joins.environment && !joins.organization) return;
   if (joins.environment) await addMembership(tx, scope, identityId, { now: at, joined: identity !== null, by: 'sso' });
   const role = defaultRoleId && (await usableRole(tx, scope, defaultRoleId));
   const roleIds = role ? [role] : [];
   if (organizationId !== null) {
-    if (joins.organization) await addMember(tx, scope, { organizationId, identityId, roleIds, at });
+    const assertedBy = { connectionId, subject: assertion.subject };
+    if (joins.organization) await addMember(tx, scope, { organizationId, identityId, roleIds, at, assertedBy });
     return;
   }
   if (!joins.environment) return;

@@ -669,6 +669,20 @@ describe('a person who signed in by OpenID Connect and signs out', () => {
     expect(await isOpen(at, other)).toBe(true);
   });
 
+  test('is signed out by a logout token of a session from before they left the organization and came back', async () => {
+    const at = await place('oidc');
+    const [work, home] = [openId.newJar(), openId.newJar()];
+    const ana = await byOpenId(at, work);
+    await world.query('delete from organization_members where organization_id = $1', [at.organization.id]);
+    const again = await byOpenId(at, home, ana.login);
+    await signOutThere(`${openId.issuer}/session/end?client_id=${openId.clientId}`, work);
+    world.wait(Date.now() - world.now().getTime());
+    const logout_token = openId.logoutTokens.at(-1) ?? '';
+    const path = `/sso/oidc/${at.connection.id}/backchannel-logout`;
+    expect((await world.browser().post(path, { logout_token })).statusCode).toBe(200);
+    expect([await isOpen(at, ana), await isOpen(at, again)]).toEqual([false, true]);
+  });
+
   test('is signed out once by a logout token that is sent twice, and both are answered alike', async () => {
     const at = await place('oidc');
     const ana = await byOpenId(at, openId.newJar());
