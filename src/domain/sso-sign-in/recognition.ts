@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Identity } from '../../../entities/identity.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { dbWithin } from '../../platform/database/db-within.js';
-import { isOutOfReach } from '../access/assignments/production-people.js';
+import { isInProduction } from '../access/assignments/production-people.js';
 import { columnsOf } from '../lists/row-pages.js';
 import { isMailAddress } from '../logins/address.js';
 import { maySpeakFor } from '../sso-connections/covering.js';
@@ -154,7 +154,7 @@ const isLinkValid = async (
  * owner's first sign-in; but a test Environment's provider takes nothing away from a person in production.
  */
 const isSettled = async (tx: EntityManager, connection: OfEndUsers, { id, emailVerifiedAt }: KnownPerson) =>
-  emailVerifiedAt !== null || isOutOfReach(dbWithin(tx), connection, id);
+  emailVerifiedAt !== null || isInProduction(dbWithin(tx), connection, id);
 
 type Found = Omit<Extract<Recognized, { refusal: null }>, 'refusal' | 'joins'>;
 

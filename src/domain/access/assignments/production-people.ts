@@ -80,23 +80,19 @@ export async function assertNotByTestProvider(
     throw new DomainError('identity.in_production');
 }
 
-/** Whether an Identity of a test Environment is in a production one as well. A transaction has to be of the Account. */
+const inProductionStatement = {
+  name: 'identity_is_in_production',
+  text: `select from environments here where here.id = $1 and here.type <> 'production' and exists (
+  select from environment_memberships m join environments e on e.id = m.environment_id and e.account_id = m.account_id
+  where m.identity_id = $2 and e.type = 'production')`,
+};
+
+/**
+ * Whether an Identity is in a production Environment, as seen from a test one of its Account, in which it may not be
+ * yet, or not any more; seen from production, never. A transaction has to be of the Account.
+ */
 export const isInProduction = async (
   on: Pick<Db, 'statement'>,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   identityId: string,
-): Promise<boolean> => (await on.statement(productionStatement, [environmentId, identityId])).length > 0;
-
-const outOfReachStatement = {
-  name: 'identity_out_of_reach',
-  text: `select from environments here where here.id = $1 and here.type <> 'production' and exists (
-  select from environment_memberships m join environments e on e.id = m.environment_id and e.account_id = m.account_id
-  where m.identity_id = $2 and m.account_id = here.account_id and e.type = 'production')`,
-};
-
-/** As `isInProduction`, also of an Identity that is not in the test Environment yet, or not any more. */
-export const isOutOfReach = async (
-  on: Pick<Db, 'statement'>,
-  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
-  identityId: string,
-): Promise<boolean> => (await on.statement(outOfReachStatement, [environmentId, identityId])).length > 0;
+): Promise<boolean> => (await on.statement(inProductionStatement, [environmentId, identityId])).length > 0;
