@@ -1,7 +1,17 @@
 import { tokenOf } from '../administrators.js';
 import { outcomeOf } from '../answers.js';
 import { rowsOf } from '../rows.js';
-import { bodyOf, expectOutcome, managing, nowOf, sent, someManager, someRole } from './member-steps.js';
+import {
+  appointOwner,
+  bodyOf,
+  expectOutcome,
+  managing,
+  nowOf,
+  removeMember,
+  sent,
+  someManager,
+  someRole,
+} from './member-steps.js';
 import type { Invite } from './model.js';
 import type { InAccount, Method, World } from './world.js';
 
@@ -9,9 +19,13 @@ import type { InAccount, Method, World } from './world.js';
 
 const day = 86_400_000;
 
-export async function inviteSomebody(world: World, account: InAccount, session = someManager(world, account)) {
+export async function inviteSomebody(
+  world: World,
+  account: InAccount,
+  session = someManager(world, account),
+  { email, userId } = world.random.of(world.people),
+) {
   const { model } = account;
-  const { email, userId } = world.random.of(world.people);
   const wanted = someRole(world, account, session);
   const isPending = model.invites.some((one) => one.email === email && model.statusOf(one, nowOf(world)) === 'pending');
   const refusal = (): string | null =>
@@ -75,9 +89,8 @@ export async function revokeInvite(world: World, account: InAccount) {
 }
 
 /** The link counts, whoever opens it; an older one does not. */
-export async function acceptInvite(world: World, account: InAccount) {
+export async function acceptInvite(world: World, account: InAccount, invite = someInvite(world, account)) {
   const { model } = account;
-  const invite = someInvite(world, account);
   if (!invite) return;
   const isOld = world.random.below(5) === 0 && invite.link > 1;
   const token = tokenOf(invite.id, isOld ? invite.link - 1 : invite.link);
@@ -95,4 +108,20 @@ export async function acceptInvite(world: World, account: InAccount) {
     [model.id, userId],
   );
   model.members.set(userId, { id: row!.id, held: [sent(invite)] });
+}
+
+/** Whoever became an Owner while they were invited does not return by that invite after their removal. */
+export async function removeInvited(world: World) {
+  const { main, founder, people } = world;
+  const { model } = main;
+  const stranger = people.find(({ userId }) => !model.members.has(userId));
+  const person = stranger ?? world.random.of(people);
+  if (!stranger) await removeMember(world, main, founder, person.userId);
+  const pending = () =>
+    model.invites.find((one) => one.email === person.email && model.statusOf(one, nowOf(world)) === 'pending');
+  if (!pending()) await inviteSomebody(world, main, founder, person);
+  const invite = pending()!;
+  await appointOwner(world, main, person);
+  await removeMember(world, main, founder, person.userId);
+  await acceptInvite(world, main, invite);
 }

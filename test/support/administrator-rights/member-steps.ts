@@ -124,10 +124,18 @@ export async function changeMember(world: World, account: InAccount, session = s
   });
 }
 
-export async function removeMember(world: World, account: InAccount) {
+/** Somebody other than the founder, who stays. */
+const someMember = ({ random, founder }: World, { model }: InAccount) =>
+  random.of([...model.members.keys()].filter((one) => one !== founder.person));
+
+export async function removeMember(
+  world: World,
+  account: InAccount,
+  session = someManager(world, account),
+  person = someMember(world, account),
+) {
   const { model } = account;
-  const session = someManager(world, account);
-  const [person, { id, held }] = world.random.of([...model.members].filter(([one]) => one !== world.founder.person));
+  const { id, held } = model.members.get(person)!;
   const isByOwner = model.heldBy(session.person).some(model.makesOwner);
   const refusal = (): string | null => {
     if (held.some(model.isOwnerRole) && !isByOwner) return '403 member.owner_required';
@@ -184,8 +192,11 @@ export async function removeRole(world: World, account: InAccount, session = som
     model.roles.delete(id);
 }
 
-export async function appointOwner(world: World, { slug, model }: InAccount) {
-  const { email, userId } = world.random.of(world.people);
+export async function appointOwner(
+  world: World,
+  { slug, model }: InAccount,
+  { email, userId } = world.random.of(world.people),
+) {
   const { api } = world;
   const makeOwner = createOwnerByOperator({ db: api.database.db, now: () => api.clock.now });
   const held = model.heldBy(userId);
