@@ -129,9 +129,16 @@ function changedValue(
   if (op === 'remove') return undefined;
   const read = readValue(attribute, value);
   if (!isObject(read) || !isObject(current) || !refersToSame(read, current)) return read;
-  // Sub-attributes that are not sent stay as they are (RFC 7644 §3.5.2.3), and null removes one (RFC 7643 §2.5).
-  const sent = isObject(value) ? Object.entries(value) : [];
-  const removed = sent.flatMap(([name, one]) => (isUnassigned(one) ? [name.toLowerCase()] : []));
+  return merged(current, value, read);
+}
+
+/**
+ * Returns a value with the sub-attributes that were sent: others stay as they are (RFC 7644 §3.5.2.3), and null removes
+ * one (RFC 7643 §2.5).
+ */
+function merged(current: Resource, sent: unknown, read: Resource): Resource {
+  const parts = isObject(sent) ? Object.entries(sent) : [];
+  const removed = parts.flatMap(([name, one]) => (isUnassigned(one) ? [name.toLowerCase()] : []));
   const kept = Object.entries(current).filter(([name]) => !removed.includes(name.toLowerCase()));
   return { ...Object.fromEntries(kept), ...read };
 }
@@ -190,20 +197,22 @@ function changeSome(
 ): Resource[] {
   const isMeant = (one: Resource) => filter === null || matchesFilter(filter, attribute, one);
   if (op === 'remove' && !sub) return before.filter((one) => !isMeant(one));
+  const parts = () => (readValue({ ...attribute, multiValued: undefined } as never, value) ?? {}) as Resource;
   const changed = (one: Resource): Resource => {
+    if (!sub) return merged(one, value, parts());
     const result = { ...one };
-    if (sub) put(result, sub.name, op === 'remove' ? undefined : readValue(sub, value));
-    else Object.assign(result, (readValue({ ...attribute, multiValued: undefined } as never, value) ?? {}) as Resource);
+    put(result, sub.name, op === 'remove' ? undefined : readValue(sub, value));
     return result;
   };
   // A value that is replaced as a whole (RFC 7644 §3.5.2.3) is still the one that the filter found.
   const replaced = (one: Resource) => changed(op === 'replace' && !sub ? identityOfValue(one) : one);
   // A value without its `value` is removed. Whether an address may be removed is decided where it is known which one is
   // primary.
-  const isRemoved = (one: Resource) => sub?.name === 'value' && hasNoValue(one);
+  const isRemoved = (one: Resource, former?: Resource) =>
+    hasNoValue(one) && (sub?.name === 'value' || (former !== undefined && !hasNoValue(former)));
   if (before.some(isMeant)) {
     const after = before.map((one) => (isMeant(one) ? replaced(one) : one));
-    return attribute.required ? after : after.filter((one, i) => one === before[i] || !isRemoved(one));
+    return attribute.required ? after : after.filter((one, i) => one === before[i] || !isRemoved(one, before[i]));
   }
   if (op === 'remove') return before;
   // Entra ID replaces values that do not exist yet, against RFC 7644 §3.5.2.3, and would repeat a refused change for

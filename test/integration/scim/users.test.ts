@@ -206,6 +206,29 @@ test('a part that a PATCH sends as null is removed, and one that it does not sen
   });
 });
 
+test('a part of one of several values that a PATCH sends as null is removed, and the others stay', async () => {
+  const user = await newUser(call);
+  const at = `/Users/${user.id}`;
+  const main = { value: user.userName, type: 'work', primary: true };
+  const other = { value: anAddress(), type: 'other', display: 'At home' };
+  const address = { type: 'work', locality: 'Bonn', country: 'DE' };
+  const [path, ofWork] = ['emails[type eq "other"]', 'addresses[type eq "work"]'];
+  for (const op of ['add', 'replace']) {
+    const whole = { userName: user.userName, emails: [{ ...main, display: 'Ana' }, other], addresses: [address] };
+    expect(scimOutcome(await call('PUT', at, whole))).toBe('200');
+    const after = async (path: string, value: object) =>
+      (await call('PATCH', at, operations({ op, path, value }))).json();
+    const shown = await after('emails[type eq "work"]', { display: null, primary: true });
+    expect(shown.emails).toEqual([main, other]);
+    expect((await after(ofWork, { Locality: null, country: 'DE' })).addresses).toEqual([
+      { type: 'work', country: 'DE' },
+    ]);
+    expect((await after(path, { Display: null })).emails).toEqual([main, { value: other.value, type: 'other' }]);
+    // As with the path of its value: an address without one is none.
+    expect((await after(path, { value: null })).emails).toEqual([main]);
+  }
+});
+
 test('a full name is deleted when a part of it changes, unless it is sent again', async () => {
   const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern', formatted: 'Dr. Ana Kern' } });
   const nameAfter = async (...changes: object[]) =>
