@@ -110,6 +110,19 @@ test('an organization keeps out its own person who is no member any more, once i
   expect([await isLetIn(person.id), await isMember(organization, person.id)]).toEqual([true, true]);
 });
 
+test('a person who has left the organization is still its directory’s, which is told so when it creates them', async () => {
+  const organization = await newOrganization('Left behind');
+  const own = await newDirectory(api, account, organization);
+  const userName = anAddress(await verified(api, account, organization));
+  const { id } = await newUser(own, { userName });
+  expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${id}`))).toBe('204');
+  const again = await own('POST', '/Users', { userName: anAddress(), emails: [{ value: userName, primary: true }] });
+  expect([scimOutcome(again), again.json().detail]).toEqual([
+    '409 uniqueness',
+    'There is already a user with this email address',
+  ]);
+});
+
 test('keeping a person out of the organization only is a change with its time', async () => {
   const [organization, other] = [await newOrganization('Timed'), await newOrganization('Timed elsewhere')];
   const own = await newDirectory(api, account, organization);

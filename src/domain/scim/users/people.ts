@@ -103,7 +103,10 @@ export async function proveByOwner(
 async function assertNotThere(tx: EntityManager, directory: Directory, known: Identity, at: Date): Promise<void> {
   const { scope, organizationId } = directory;
   const where = { ...within(scope), identityId: known.id };
-  const isThere = organizationId === null || (await tx.existsBy(OrganizationMember, { ...where, organizationId }));
+  const isThere =
+    organizationId === null ||
+    (await tx.existsBy(OrganizationMember, { ...where, organizationId })) ||
+    (await tx.existsBy(ScimUser, { ...where, organizationId })); // it has a person who has left the organization, too
   if (isThere) throw taken('There is already a user with this email address');
   if (!(await takeOver(tx, directory, known, at))) throw elsewhere('uniqueness');
 }
