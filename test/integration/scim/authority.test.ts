@@ -265,6 +265,26 @@ describe('a person whose domain another organization has verified', () => {
     expect([await isLetIn(id), await sessions()]).toEqual([true, 1]);
   });
 
+  test('is its directory’s own again at another address, which counts in the request that moves them', async () => {
+    const { id } = await guest();
+    const to = (value: string, active: boolean) =>
+      ofA(
+        'PATCH',
+        `/Users/${id}`,
+        operations({ op: 'replace', path: 'userName', value }, { op: 'replace', path: 'active', value: active }),
+      );
+    expect((await to(anAddress(), false)).json()).toMatchObject({ active: false });
+    expect(await isLetIn(id)).toBe(false);
+    const left = await guest();
+    expect(outcomeOf(await key('DELETE', `/organizations/${a}/members/${left.id}`))).toBe('204');
+    const back = await ofA(
+      'PATCH',
+      `/Users/${left.id}`,
+      operations({ op: 'replace', value: { userName: anAddress(), active: true } }),
+    );
+    expect([back.statusCode, await isMember(a, left.id)]).toEqual([200, true]);
+  });
+
   test('who is in another organization, too, is not renamed by one that has not verified the domain', async () => {
     const { id } = await newUser(ofA, { name: { givenName: 'Ana' } });
     expect((await set(ofA, id, 'name.givenName', 'Anna')).statusCode).toBe(200);

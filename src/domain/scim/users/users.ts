@@ -108,9 +108,12 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         const wanted = wantedOf(changed(before), before);
         const at = now();
         await adoptPerson(tx, directory, row, at);
-        await apply(tx, directory, row, await permitted(tx, directory, row, { wanted, isWhole }), at);
-        // The takeover activates a person whom another directory had deactivated.
-        const current = row.userName === null ? await rowOf(tx, directory, id) : row;
+        const may = await permitted(tx, directory, row, { wanted, isWhole });
+        await apply(tx, directory, row, may, at);
+        // The takeover activates a person whom another directory had deactivated, and the domain of the new address
+        // decides whether the person is its own.
+        const isAsBefore = row.userName !== null && may.email.toLowerCase() === row.email.toLowerCase();
+        const current = isAsBefore ? row : await rowOf(tx, directory, id);
         if (wanted.isActive !== undefined) await presence.set(tx, directory, current, wanted.isActive);
         return found(tx, directory, id, { withGroups: true });
       }),
