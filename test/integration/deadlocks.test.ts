@@ -90,6 +90,17 @@ const requests: [name: string, outcome: string, crossing: () => Promise<Crossing
     },
   ],
   [
+    'a role is assigned that its holder has',
+    '200',
+    async () => {
+      const id = await newPerson(api, account);
+      const role = { role_id: await newRole(key, 'Reader', []), node_id: (await newNode(key, 'Unit', null)).id };
+      const assign = () => key('POST', `/identities/${id}/role-assignments`, role);
+      const { assignment_id } = (await assign()).json().data;
+      return { first: row('role_assignments', assignment_id), other: assign, second: row('identities', id) };
+    },
+  ],
+  [
     'an invitation is cancelled by support',
     '200',
     async () => {

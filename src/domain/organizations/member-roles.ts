@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { writeAssignments } from '../access/assignments/assigning.js';
-import { keepWithoutGroup } from '../access/assignments/by-hand.js';
+import { assignByHand, keepWithoutGroup } from '../access/assignments/by-hand.js';
 import { inForce, notEnded } from '../access/decisions/in-force.js';
 import { DomainError } from '../errors.js';
 
@@ -19,20 +18,21 @@ export async function assignRoles(
   if (roleIds.length === 0) return [];
   const wanted = [...new Set(roleIds)];
   await lockRoles(tx, scope, wanted);
-  const there = await heldAt(tx, scope, { nodeId, identityId, at });
-  const isOver = new Map(there.map(({ roleId, isHeld }) => [roleId, !isHeld]));
-  const kept = there.filter(({ roleId }) => wanted.includes(roleId)).flatMap(({ ids }) => ids);
-  if (kept.length > 0) await keepWithoutGroup(tx, scope, kept);
-  const missing = wanted.filter((id) => isOver.get(id) !== false);
+  const there = await heldAt(tx, scope, { nodeId, identityId, roleIds: wanted, at });
+  const current = there.flatMap(({ ids }) => ids);
+  const stay = await keepWithoutGroup(tx, scope, current);
+  const held = new Set(there.filter(({ ids }) => ids.some((id) => stay.has(id))).map(({ roleId }) => roleId));
+  const missing = wanted.filter((id) => !held.has(id));
+  const hadBefore = new Set(there.map(({ roleId }) => roleId));
   const placed = missing.map((roleId) => ({
     identityId,
     roleId,
     nodeId,
     // An open beginning would overlap with a past window.
-    effectiveFrom: isOver.has(roleId) ? at : null,
+    effectiveFrom: hadBefore.has(roleId) ? at : null,
     effectiveTo: null,
   }));
-  const written = await writeAssignments(tx, scope, placed, at);
+  const written = await assignByHand(tx, scope, placed, at);
   return missing.filter((_, i) => written[i]?.status === 'created');
 }
 
@@ -42,17 +42,18 @@ interface HeldAt {
   at: Date;
 }
 
-/** The assignments of an Identity at a node that were not removed, by role; `isHeld`: one is not over yet. */
+/** The roles of which an Identity has assignments at a node that were not removed; `ids`: those that are not over. */
 const heldAt = (
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
-  { nodeId, identityId, at }: HeldAt,
+  { nodeId, identityId, roleIds, at }: HeldAt & { roleIds: readonly string[] },
 ) =>
-  tx.query<{ roleId: string; isHeld: boolean; ids: string[] }[]>(
-    `select role_id as "roleId", bool_or(effective_to is null or effective_to > $5) as "isHeld", array_agg(id) as ids from role_assignments
-     where account_id = $1 and environment_id = $2 and identity_id = $3 and node_id = $4 and removed_at is null
-     group by role_id`,
-    [accountId, environmentId, identityId, nodeId, at],
+  tx.query<{ roleId: string; ids: string[] }[]>(
+    `select a.role_id as "roleId", coalesce(array_agg(a.id) filter (where ${notEnded('$5')}), '{}') as ids from role_assignments a
+     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and a.node_id = $4 and a.removed_at is null
+       and a.role_id = any($6)
+     group by a.role_id`,
+    [accountId, environmentId, identityId, nodeId, at, roleIds],
   );
 
 /** Which of these roles an Identity holds at a node right now, and not only later. */

@@ -62,10 +62,11 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
   const wholeKeys = new Set(there.filter(({ isWhole }) => isWhole).map(keyOf));
   const superfluous = there.filter((one) => !wantedKeys.has(keyOf(one))).map(({ id }) => id);
   // What somebody is assigning by hand at this moment stays: it is the directory's no more once their change has ended.
+  // The assignments are locked first, as by everybody who removes or deletes one.
   const [taken] = await tx.query<[{ id: string }[], number]>(
     `delete from scim_assignments where assignment_id in (
-       select assignment_id from scim_assignments where account_id = $1 and assignment_id = any($2)
-       order by assignment_id for update) returning assignment_id as id`,
+       select id from role_assignments where account_id = $1 and id = any($2) and removed_at is null
+       order by id for no key update) returning assignment_id as id`,
     [scope.accountId, superfluous],
   );
   await removeAssignments(

@@ -35,8 +35,8 @@ beforeEach(async () => {
 afterAll(() => api.stop());
 
 let roles = 0;
-/** Maps a group of the organization's directory to a new role at a node; returns it as `heldBy` does. */
-async function map(scimGroup: string, nodeId: string, within = organization) {
+/** Maps a group of the organization's directory (null: the Environment's) to a new role at a node; returns it as `heldBy` does. */
+async function map(scimGroup: string, nodeId: string, within: string | null = organization) {
   const payload = { name: `R ${++roles}`, permission_keys: ['hierarchy.view'] };
   const { id: roleId } = await make(api, account, '/roles', payload);
   const { environmentId: environment_id } = account.scope;
@@ -124,6 +124,40 @@ test('a role that is assigned by hand at any moment of the end of its group stay
     expect(outcomeOf(await key('DELETE', `/identities/${id}/role-assignments/${one.assignment_id}`))).toBe('204');
   }
   expect([...came].sort()).toEqual(['200', '201']);
+});
+
+test('a role with which somebody joins an organization at any moment of the end of a group that grants it stays', async () => {
+  const everyone = await newDirectory(api, account);
+  const { held } = await map('Everyone', organization, null);
+  const { id } = await newUser(everyone);
+  const setUp = async () => {
+    const group = await newGroup(everyone, 'Everyone', id);
+    return async () => (await everyone('DELETE', `/Groups/${group}`)).statusCode;
+  };
+  const { statements } = await counted(await setUp());
+  const member = `/organizations/${organization}/members`;
+  for (let at = 1; at <= statements; at++) {
+    const join = async () => outcomeOf(await key('POST', member, { identity_id: id, role_ids: [held.split(' ')[0]] }));
+    const [removed, joined] = await interleaved(api.database.ownerUrl, at, await setUp(), join);
+    expect([at, removed, joined, await heldBy(api, id)]).toEqual([at, 204, '201', [held]]);
+    expect(outcomeOf(await key('DELETE', `${member}/${id}`))).toBe('204');
+  }
+});
+
+test('the end of a group does not lock what the deletion of a node needs that has locked the group’s roles', async () => {
+  await map('Engineers', organization);
+  const { id } = await newUser(own);
+  const group = await newGroup(own, 'Engineers', id);
+  const ended = await comingUpon(
+    api.database,
+    (tx) => tx.query('select from role_assignments where identity_id = $1 for update', [id]),
+    () => own('DELETE', `/Groups/${group}`),
+    async (tx) => {
+      await tx.query("set local lock_timeout = '200ms'");
+      await tx.query('delete from role_assignments where identity_id = $1', [id]);
+    },
+  );
+  expect(ended.statusCode).toBe(204);
 });
 
 test('a group that is mapped to nothing keeps nobody from setting its members’ passwords, whatever others give', async () => {

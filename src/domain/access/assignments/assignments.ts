@@ -2,6 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import { Role } from '../../../../entities/role.js';
 import type { Clock } from '../../../platform/clock.js';
 import { type Db, within } from '../../../platform/database/db.js';
+import { retryingDeadlocks } from '../../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
 import type { Caller } from '../../caller.js';
 import { DomainError, type ErrorCode } from '../../errors.js';
@@ -51,7 +52,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     caller: Caller,
     wanted: readonly WantedAssignment[],
   ): Promise<AssignmentResult[]> {
-    return retryWhenRemoved(async () => {
+    const attempt = async () => {
       const at = now();
       const identityIds = [...new Set(wanted.map(({ identityId }) => identityId))];
       const unknown = await grantRules.strangers(scope, caller, assigning, identityIds);
@@ -71,7 +72,9 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         if (there.has(one.identityId)) return written[next++] as AssignmentResult;
         return { status: 'failed', error: new DomainError('identity.not_found') }; // left the Environment meanwhile
       });
-    });
+    };
+    // A change of a directory locks roles that it removes before it assigns others.
+    return retryingDeadlocks(() => retryWhenRemoved(attempt));
   }
 
   return {

@@ -1,6 +1,8 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
+import { within } from '../../../platform/database/db.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
 import { type AssignmentResult, type PlacedAssignment, writeAssignments } from './assigning.js';
+import { lockAssignments } from './removing.js';
 
 /**
  * Writes assignments that somebody makes, and not a directory's group. One that a group has granted before is made by
@@ -14,15 +16,8 @@ export async function assignByHand(
 ): Promise<AssignmentResult[]> {
   const written = await writeAssignments(tx, scope, placed, at);
   const existing = written.flatMap((one) => (one.status === 'exists' ? [one.assignment.id] : []));
-  if (existing.length === 0) return written;
-  await keepWithoutGroup(tx, scope, existing);
-  // A change of a directory that was removing one of them at this moment has ended by now.
-  const left = await tx.query<{ id: string }[]>(
-    'select id from role_assignments where account_id = $1 and environment_id = $2 and id = any($3) and removed_at is null',
-    [scope.accountId, scope.environmentId, existing],
-  );
-  const stays = new Set(left.map(({ id }) => id));
-  const isGone = (one: AssignmentResult) => one.status === 'exists' && !stays.has(one.assignment.id);
+  const stay = await keepWithoutGroup(tx, scope, existing);
+  const isGone = (one: AssignmentResult) => one.status === 'exists' && !stay.has(one.assignment.id);
   const again = await writeAssignments(
     tx,
     scope,
@@ -32,16 +27,22 @@ export async function assignByHand(
   return written.map((one) => (isGone(one) ? (again.shift() as AssignmentResult) : one));
 }
 
-/** Forgets that groups have granted some assignments. It waits for a change of a directory that is removing one. */
+/**
+ * Forgets that groups have granted some assignments. They are locked before that, as by everybody who removes one: it
+ * waits for a change of a directory that is doing so.
+ * @returns the ids of those that were not removed meanwhile
+ */
 export async function keepWithoutGroup(
   tx: EntityManager,
-  { accountId, environmentId }: EnvironmentScope,
+  scope: EnvironmentScope,
   ids: readonly string[],
-): Promise<void> {
-  await tx.query(
-    `delete from scim_assignments where assignment_id in (
-       select assignment_id from scim_assignments where account_id = $1 and environment_id = $2 and assignment_id = any($3)
-       order by assignment_id for update)`,
-    [accountId, environmentId, ids],
-  );
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const there = await lockAssignments(tx, { ...within(scope), id: Any([...ids]) });
+  const stay = there.map(({ id }) => id);
+  await tx.query('delete from scim_assignments where account_id = $1 and assignment_id = any($2)', [
+    scope.accountId,
+    stay,
+  ]);
+  return new Set(stay);
 }
