@@ -36,8 +36,9 @@ export async function lockSignIns(
 }
 
 /**
- * Locks the directories of organizations at or below some nodes, so that nobody changes their groups. Call it before
- * locking the nodes: a change of a directory locks the directory first, and then the nodes at which it grants roles.
+ * Locks the directories of organizations at or below some nodes, so that nobody changes their groups, and then the
+ * people whom they have deactivated, so that nobody else does so before that is remembered. Call it before locking the
+ * nodes: a change of a directory locks the directory first, then people, and then the nodes at which it grants roles.
  */
 export async function lockDirectories(
   tx: EntityManager,
@@ -51,6 +52,13 @@ export async function lockDirectories(
     [scope.accountId, scope.environmentId, topIds],
   );
   for (const { id } of directories) await lockDirectory(tx, id);
+  await tx.query(
+    `select from identities where account_id = $1 and id = any (array(
+       select s.identity_id from scim_users s join nodes on nodes.id = s.organization_id
+       where nodes.account_id = $1 and nodes.environment_id = $2 and ${withinSubtreesSql('nodes')} and s.is_suspended))
+     order by id for no key update`,
+    [scope.accountId, scope.environmentId, topIds],
+  );
 }
 
 /**
@@ -83,7 +91,7 @@ export async function endBelongings(
 
 /**
  * Remembers by which directory people are deactivated whom it does not provision any more: the organization that has
- * their domain by then may activate them (docs/decisions/0040).
+ * their domain by then may activate them (docs/decisions/0040). The caller has locked them.
  */
 async function rememberSuspensions(
   tx: EntityManager,

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { removeSubtrees } from '../../../src/domain/hierarchy/removal.js';
+import { setActive } from '../../../src/domain/identities/activation.js';
 import { changeIdentity } from '../../../src/domain/identities/change.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newRole } from '../../support/api-organizations.js';
@@ -6,7 +8,7 @@ import { callsOf } from '../../support/calls.js';
 import { counted, interleaved } from '../../support/interleaving.js';
 import { callsWith, newNode } from '../../support/nodes.js';
 import { rowsOf } from '../../support/rows.js';
-import { anAddress, newDirectory, newUser, operations, startDirectory } from '../../support/scim.js';
+import { anAddress, make, newDirectory, newUser, operations, startDirectory } from '../../support/scim.js';
 import { comingUpon } from '../../support/uncommitted.js';
 
 /** Changes of a person while their directory changes them: the directory sees the first change, and is judged by it. */
@@ -73,6 +75,38 @@ test('a person whom an administrator keeps out meanwhile is not let in by an org
   ]);
   expect(membership).toEqual({ is_active: false });
   expect(outcomeOf(await owner('POST', `${environment}/identities/${user.id}/activate`))).toBe('200');
+});
+
+test('a person whom an administrator keeps out while their directory’s organization is deleted is not kept out by the directory', async () => {
+  const key = callsWith(api, await account.apiKey());
+  const { scope } = account;
+  const keptOut = async () => {
+    const { id: organization } = await make(api, account, '/organizations', { name: `Insolvent ${randomUUID()}` });
+    const own = await newDirectory(api, account, organization);
+    const { id } = await newUser(own);
+    const answer = await own('PATCH', `/Users/${id}`, operations({ op: 'replace', path: 'active', value: false }));
+    expect(answer.statusCode).toBe(200);
+    const { version } = (await key('GET', `/organizations/${organization}`)).json().data;
+    return { organization, id, version };
+  };
+  const at = api.clock.now;
+  const first = await keptOut();
+  const removed = await comingUpon(
+    api.database,
+    (tx) => setActive(tx, scope, first.id, { isActive: false, at }),
+    () => key('DELETE', `/organizations/${first.organization}`, undefined, first.version),
+  );
+  expect(outcomeOf(removed)).toBe('204');
+  const second = await keptOut();
+  const deactivated = await comingUpon(
+    api.database,
+    (tx) => removeSubtrees(tx, scope, [second.organization], at),
+    () => key('POST', `/identities/${second.id}/deactivate`),
+  );
+  expect(outcomeOf(deactivated)).toBe('200');
+  const kept = 'select is_active, kept_out_by from environment_memberships where identity_id = any($1)';
+  const isOut = { is_active: false, kept_out_by: null };
+  expect(await rowsOf(api, kept, [[first.id, second.id]])).toEqual([isOut, isOut]);
 });
 
 test('a mapping whose node is deleted at any moment of its own deletion has one deletion event', async () => {
