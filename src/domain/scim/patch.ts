@@ -139,6 +139,7 @@ function changedValue(
 function merged(current: Resource, sent: unknown, read: Resource): Resource {
   const parts = isObject(sent) ? Object.entries(sent) : [];
   const removed = parts.flatMap(([name, one]) => (isUnassigned(one) ? [name.toLowerCase()] : []));
+  if ('value' in current && removed.includes('value')) return read; // nothing else stays without it
   const kept = Object.entries(current).filter(([name]) => !removed.includes(name.toLowerCase()));
   return { ...Object.fromEntries(kept), ...read };
 }

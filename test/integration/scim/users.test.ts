@@ -204,6 +204,8 @@ test('a part that a PATCH sends as null is removed, and one that it does not sen
   expect((await after({ [enterprise]: { manager: { displayName: null } } }))[enterprise]).toEqual({
     manager: { value: manager.value },
   });
+  await after({ [enterprise]: { manager } });
+  expect((await after({ [enterprise]: { manager: { value: null } } }))[enterprise]).toBeUndefined();
 });
 
 test('a part of one of several values that a PATCH sends as null is removed, and the others stay', async () => {
