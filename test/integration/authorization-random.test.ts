@@ -7,7 +7,6 @@ import { newMember, rolesByKey, signedInAgain, type TestMember } from '../suppor
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
-import { keyKeeper } from '../support/key-keeper.js';
 import { type Calls, callsWith, rootOf } from '../support/nodes.js';
 import { createRandom, type Random } from '../support/random.js';
 import { byWeight, live, seedsOf } from '../support/random-histories.js';
@@ -64,14 +63,7 @@ interface World {
 }
 
 async function newPlace(account: TestAccount, scope: EnvironmentScope, slug: string, clientId: string): Promise<Place> {
-  const { secret } = await api.services.apiKeyManagement.create(scope, keyKeeper(account.userId), {
-    name: 'test',
-    description: null,
-    accessMode: 'full',
-    scopes: [],
-    expiresAt: null,
-  });
-  const headers = { 'x-api-key': secret };
+  const headers = await account.apiKey('full', scope);
   const [key, authzen] = [callsWith(api, headers), callsWith(api, headers, '/access/v1')];
   for (const name of own) expect(outcomeOf(await key('POST', '/permissions', { key: name, name }))).toBe('201');
   return { slug, key, authzen, model: new AccessModel((await rootOf(key)).id, new Set(named)), clientId, tokens: null };

@@ -6,7 +6,7 @@ import { addTo, change, stir } from '../support/lists/rows.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
-import { isList } from '../support/operations/filters.js';
+import { callerOf, isList } from '../support/operations/filters.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { nextOf, walk } from '../support/operations/walks.js';
 import { createRandom, type Random } from '../support/random.js';
@@ -68,8 +68,6 @@ async function newWorld(seed: number): Promise<World> {
 }
 
 const firstOf = ({ on }: Offered) => on[0] as Declared;
-const callerOf = ({ surface, url }: Declared) =>
-  surface === 'public' ? 'key' : url.startsWith('/v1/identity') ? 'identity' : 'owner';
 
 const asking =
   ({ place }: World, { path }: Offered, list: Declared) =>

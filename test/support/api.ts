@@ -83,7 +83,8 @@ export interface TestAccount {
   portalPath(path: string, environmentSlug?: string): string;
   /** Returns the `Authorization` header of a signed-in administrator with this built-in role. */
   as(role: AdministratorRoleKey): Promise<Record<string, string>>;
-  apiKey(scopes?: 'full' | string[]): Promise<Record<string, string>>;
+  /** Returns the header of a new API key. @param place another Environment than the Development one */
+  apiKey(scopes?: 'full' | string[], place?: EnvironmentScope): Promise<Record<string, string>>;
 }
 
 /** Creates an Account with an Application and both Environments; tests share none, so nothing has to be truncated. */
@@ -147,8 +148,8 @@ export async function newAccount({ database: { db }, clock, services }: TestApi)
       });
       return { authorization: `Bearer ${accessToken}` };
     },
-    async apiKey(scopes = 'full') {
-      const { secret } = await services.apiKeyManagement.create(scope, keyKeeper(user.id), {
+    async apiKey(scopes = 'full', place = scope) {
+      const { secret } = await services.apiKeyManagement.create(place, keyKeeper(user.id), {
         name: 'test',
         description: null,
         accessMode: scopes === 'full' ? 'full' : 'scoped',

@@ -4,7 +4,6 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { v4 as uuidv4 } from 'uuid';
 import { outcomeOf } from '../answers.js';
 import { baseUrl, newAccount, type TestAccount, type TestApi } from '../api.js';
-import { keyKeeper } from '../key-keeper.js';
 import { totpCode } from '../mfa.js';
 import { type Calls, callsWith } from '../nodes.js';
 import { publicClient } from '../public-client.js';
@@ -141,21 +140,13 @@ const clientsOf = (api: TestApi, scope: TestAccount['scope']): Promise<LiveClien
 };
 
 export async function newWorld(api: TestApi, seed: number): Promise<World> {
-  const { services } = api;
   const random = createRandom(seed);
   const account = await newAccount(api);
   const isProduction = random.below(2) === 0;
   const [scope, other] = isProduction
     ? [account.productionScope, account.scope]
     : [account.scope, account.productionScope];
-  const keyOf = async (place: TestAccount['scope']) => {
-    const full = { name: 'test', description: null, accessMode: 'full', scopes: [], expiresAt: null } as const;
-    const { secret } = await services.apiKeyManagement.create(place, keyKeeper(account.userId), {
-      ...full,
-      scopes: [],
-    });
-    return callsWith(api, { 'x-api-key': secret });
-  };
+  const keyOf = async (place: TestAccount['scope']) => callsWith(api, await account.apiKey('full', place));
   const key = await keyOf(scope);
   const slug = 'acme';
   const { id } = (await key('POST', '/organizations', { name: 'Acme', slug })).json().data;

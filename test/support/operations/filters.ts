@@ -13,7 +13,8 @@ const paging = ['page', 'take', 'after', 'sort_by', 'order', 'format'];
 export const isList = ({ query }: Declared): boolean => query.some(({ name }) => name === 'page');
 export const isExport = ({ url }: Declared): boolean => url.endsWith('/export');
 
-const callerOf = ({ surface, url }: Declared): CallerKind =>
+/** Returns as whom a list is read. */
+export const callerOf = ({ surface, url }: Declared): CallerKind =>
   surface === 'public' ? 'key' : url.startsWith('/v1/identity') ? 'identity' : 'owner';
 const idOf = (item: Item) => String(item.assignment_id ?? ((item.connection ?? item) as Item).id);
 

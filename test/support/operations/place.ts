@@ -3,7 +3,6 @@ import type { EnvironmentScope } from '../../../src/platform/scope.js';
 import { newAccount, type TestAccount, type TestApi } from '../api.js';
 import { rowsAsOwner } from '../database.js';
 import { type IdentityCaller, newIdentityCaller } from '../identity-caller.js';
-import { keyKeeper } from '../key-keeper.js';
 import type { Declared } from './declared.js';
 import type { Sent } from './sent.js';
 
@@ -51,14 +50,7 @@ async function placeOf(
   owner: Record<string, string>,
 ): Promise<Place> {
   const identity = await newIdentityCaller(api, { ...account, scope }, [{ role: 'Administrator' }]);
-  const { secret } = await api.services.apiKeyManagement.create(scope, keyKeeper(account.userId), {
-    name: 'Server',
-    description: null,
-    accessMode: 'full',
-    scopes: [],
-    expiresAt: null,
-  });
-  const headers = { key: { 'x-api-key': secret }, owner, identity: identity.headers };
+  const headers = { key: await account.apiKey('full', scope), owner, identity: identity.headers };
   const slugs = { accountSlug: account.accountSlug, appSlug: account.applicationSlug, envSlug: environmentSlug };
 
   const place: Place = {

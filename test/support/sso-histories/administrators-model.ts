@@ -1,4 +1,4 @@
-import type { Said } from './model.js';
+import { domainOf, isSame, type Said } from './model.js';
 
 /** An Account, with its administrators. */
 export interface Team {
@@ -34,8 +34,6 @@ interface Link extends Pick<Said, 'subject' | 'isAddress'> {
 }
 type Outcome = { refusal: string } | { refusal: null; person: Administrator };
 
-const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
-const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 const no = (refusal: string) => ({ refusal });
 
 /** Which administrator is signed in by an Account's provider, as a reader of docs/sso-saml.md and of decisions 0039 and 0094 would say. */

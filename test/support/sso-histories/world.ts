@@ -4,7 +4,6 @@ import { sealing } from '../administrators.js';
 import { newAccount, type TestAccount, type TestApi } from '../api.js';
 import { type Call, callsOf } from '../calls.js';
 import { newRole } from '../identity-invites.js';
-import { keyKeeper } from '../key-keeper.js';
 import { type Calls, callsWith } from '../nodes.js';
 import { newPublicClient } from '../public-client.js';
 import type { Random } from '../random.js';
@@ -41,9 +40,7 @@ async function newPlace(api: TestApi, account: TestAccount, scope: EnvironmentSc
   const isProduction = scope === account.productionScope;
   const below = `/applications/${account.applicationSlug}/environments/${isProduction ? 'production' : 'development'}`;
   const call = callsOf(api, account.accountSlug, await account.as('owner'));
-  const made = { name: 'test', description: null, accessMode: 'full' as const, scopes: [], expiresAt: null };
-  const { secret } = await api.services.apiKeyManagement.create(scope, keyKeeper(account.userId), made);
-  const key = callsWith(api, { 'x-api-key': secret });
+  const key = callsWith(api, await account.apiKey('full', scope));
   return {
     ...{ scope, isProduction, key, role: await newRole(key) },
     portal: (method, path, payload) => call(method, `${below}${path}`, payload),
