@@ -1,4 +1,5 @@
 import { createRoles } from '../../../src/domain/access/roles/roles.js';
+import type { Db } from '../../../src/platform/database/db.js';
 import { codeOf, expectSorted, outcomesOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { rowsOf } from '../../support/rows.js';
@@ -228,6 +229,25 @@ test('a role with many ended assignments is deleted in several transactions, and
   expect(deleted.map(({ id }) => id).sort()).toEqual(ids.sort());
   expect(new Set(deleted.map(({ place }) => place)).size).toBe(2);
   expect(await namesOf('source=custom')).toEqual([]);
+});
+
+test('assignments that were removed before are also deleted in several transactions', async () => {
+  const role = await newRole('Taken away');
+  for (const name of ['dora', 'emil', 'fritz']) await assign(await newIdentity(name), role.id);
+  await rowsOf(api, 'update role_assignments set removed_at = now() where role_id = $1', [role.id]);
+  let transactions = 0;
+  const db: Db = {
+    ...api.database.db,
+    transaction: (...of) => {
+      transactions += 1;
+      return api.database.db.transaction(...of);
+    },
+  };
+  const { evaluation } = api.services;
+  const roles = createRoles({ db, evaluation, now: () => api.clock.now, removedAtOnce: 2 });
+  await roles.remove(account.scope, role.id, 1);
+  expect(transactions).toBe(2);
+  expect(await rowsOf(api, 'select 1 from role_assignments where role_id = $1', [role.id])).toEqual([]);
 });
 
 test('active roles that are not of the service can be assigned to an organization’s members, sorted by name', async () => {

@@ -44,3 +44,23 @@ export async function removeAssignments(
     taken.map((row) => ({ ...scope, resourceId: row.id, metadata: assignmentMetadata(row) })),
   );
 }
+
+/**
+ * Deletes removed assignments of a role that is about to be deleted: the foreign key would delete all of them with one
+ * statement, which has a time limit.
+ * @returns how many; fewer than `max` if none is left
+ */
+export async function deleteRemoved(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  roleId: string,
+  max: number,
+): Promise<number> {
+  const [, count] = await tx.query<[unknown[], number]>(
+    `delete from role_assignments where id in (
+       select id from role_assignments
+       where account_id = $1 and environment_id = $2 and role_id = $3 and removed_at is not null limit $4)`,
+    [accountId, environmentId, roleId, max],
+  );
+  return count;
+}

@@ -1,8 +1,7 @@
-import { type EntityManager, In, IsNull } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../../entities/permission.js';
 import { Role } from '../../../../entities/role.js';
-import { RoleAssignment } from '../../../../entities/role-assignment.js';
 import { RolePermission } from '../../../../entities/role-permission.js';
 import { ScimGroupMapping } from '../../../../entities/scim-group-mapping.js';
 import { SsoConnection } from '../../../../entities/sso-connection.js';
@@ -17,7 +16,7 @@ import { DomainError, type ErrorDetail } from '../../errors.js';
 import { recordEvent } from '../../events/record.js';
 import { cannotGrant } from '../../forbidden.js';
 import type { Page } from '../../lists/paging.js';
-import { lockAssignments, removeAssignments } from '../assignments/removing.js';
+import { deleteRemoved, lockAssignments, removeAssignments } from '../assignments/removing.js';
 import type { Evaluation } from '../decisions/evaluate.js';
 import type { ReachedNodes } from '../rights.js';
 import { recordPermissionChanges } from './changes.js';
@@ -36,7 +35,7 @@ export interface RolesDeps {
   db: Db;
   evaluation: Evaluation;
   now: Clock;
-  /** The most ended assignments that one transaction removes with their role. */
+  /** The most assignments that one transaction deletes with their role. */
   removedAtOnce?: number;
 }
 
@@ -63,7 +62,7 @@ export function createRoles({ db, evaluation, now, removedAtOnce = 5_000 }: Role
     if (current.version !== seen.version) throw new DomainError('version.conflict', { current: await shown(current) });
   }
 
-  /** @returns false if ended assignments are left, and the role with them */
+  /** @returns false if assignments may be left: then the role is, too */
   const removeUnlessLarge = (scope: EnvironmentScope, id: string, version: number): Promise<boolean> =>
     db.transaction(scope, async (tx) => {
       const shown = () => counted(tx, scope, id);
@@ -72,11 +71,10 @@ export function createRoles({ db, evaluation, now, removedAtOnce = 5_000 }: Role
       if ((await shown()).memberCount > 0 || (await isAssignedAutomatically(tx, scope, id)))
         throw new DomainError('role.in_use');
       // Lists still show ended assignments: whoever keeps a copy is told that they are gone.
-      const ofRole = { ...within(scope), roleId: id };
-      const ended = await lockAssignments(tx, ofRole, removedAtOnce);
+      const ended = await lockAssignments(tx, { ...within(scope), roleId: id }, removedAtOnce);
       const endedIds = ended.map((assignment) => assignment.id);
       await removeAssignments(tx, scope, endedIds, now());
-      if (await tx.existsBy(RoleAssignment, { ...ofRole, removedAt: IsNull() })) return false;
+      if ((await deleteRemoved(tx, scope, id, removedAtOnce)) === removedAtOnce) return false;
       await tx.delete(Role, { ...within(scope), id });
       await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
       return true;
