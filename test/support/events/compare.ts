@@ -37,7 +37,7 @@ function wrongFields(key: string, said: readonly Meaning[], before: Picture, aft
   const fieldsOf = (some: readonly Meaning[]) => some.flatMap(({ says }) => (typeof says === 'string' ? [] : says));
   const isEnded = key.startsWith('administrator_invite ') && was.status !== 'pending';
   const unsaid = different.filter(
-    (field) => !fieldsOf(said).includes(field) && !(isEnded && /^role_id|limits$/.test(field)),
+    (field) => !fieldsOf(said).includes(field) && !(isEnded && /^(role_id|limits)$/.test(field)),
   );
   const unchanged = fieldsOf(said.filter(({ isExact }) => isExact)).filter((field) => !different.includes(field));
   return [

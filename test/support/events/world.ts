@@ -5,7 +5,7 @@ import { type Kind, kinds } from '../operations/kinds.js';
 import { newPlaces, type Place } from '../operations/place.js';
 import { createRandom, type Random } from '../random.js';
 import { rowsOf } from '../rows.js';
-import { type ScimCall, scimOf, verified } from '../scim.js';
+import { newToken, type ScimCall, scimOf, verified } from '../scim.js';
 import type { Picture, Row } from './picture.js';
 import { subscribeTo } from './readers.js';
 
@@ -59,14 +59,10 @@ export async function newWorld(api: TestApi, seed: number): Promise<World> {
   };
 }
 
-/** Creates a directory's token. @param organizationId null: of the whole Environment */
-export async function newDirectory(place: Place, organizationId: string | null) {
-  const { api, account, scope, headers } = place;
-  const url = `/portal/v1/accounts/${account.accountSlug}/scim/tokens`;
-  const payload = { name: 'Directory', environment_id: scope.environmentId, organization_id: organizationId };
-  const answer = await api.app.inject({ method: 'POST', url, headers: headers.owner, payload });
-  const { data } = answer.json();
-  return { tokenId: data.id as string, call: scimOf(api, data.token) };
+/** Creates a directory's token. @param organizationId null: of the whole first Environment */
+export async function newDirectory({ api, account }: Place, organizationId: string | null) {
+  const { id: tokenId, token } = await newToken(api, account, organizationId);
+  return { tokenId, call: scimOf(api, token) };
 }
 
 interface Naming {
