@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import { assertAwaited } from '../../platform/database/aborting.js';
-import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import { inParts, type Left } from '../../platform/database/in-parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type Left, removeSomeOf } from './removal.js';
+import { removeSomeOf } from './removal.js';
 
 /**
  * The most nodes, or roles held at them, for one transaction: it locks the tree's shape, and all other changes of the
@@ -30,6 +29,5 @@ export async function removeInParts(
   scope: EnvironmentScope,
   { now, atOnce = maxAtOnce, ...what }: NodeRemoval & { id: string; now: Clock; atOnce?: number },
 ): Promise<void> {
-  const some = () => removing((tx) => removeSomeOf(tx, scope, { ...what, atOnce, at: now() }));
-  while ((await retryingDeadlocks(some)) === 'more') assertAwaited();
+  await inParts(() => removing((tx) => removeSomeOf(tx, scope, { ...what, atOnce, at: now() })));
 }

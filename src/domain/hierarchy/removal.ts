@@ -1,6 +1,7 @@
 import { Any, type EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { within } from '../../platform/database/db.js';
+import type { Left } from '../../platform/database/in-parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { assignmentMetadata } from '../access/assignments/assigning.js';
 import { lockAssignments, removeAssignments } from '../access/assignments/removing.js';
@@ -16,9 +17,6 @@ import { isOrganization } from './organization-rows.js';
 import { rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
 import { withinSubtreesSql } from './subtrees.js';
-
-/** Whether something is left for another transaction. */
-export type Left = 'more' | 'done';
 
 /** What is to be deleted, as the caller has seen it, and when. */
 interface Removal {

@@ -12,6 +12,7 @@ import { withdrawInvitations } from '../identity-invites/issue.js';
 import { forgetGroups } from '../scim/groups/forget-groups.js';
 import { forgetMappings } from '../scim/groups/mappings.js';
 import { revokeToken } from '../scim/tokens.js';
+import { rememberSuspensions } from '../scim/users/suspensions.js';
 import { lockDirectory } from '../scim-roles/directories.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
@@ -81,29 +82,12 @@ export async function endBelongings(
   // At nodes that stay: an earlier release kept the mappings of nodes that were moved out of their organization.
   await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: theirs, ...lockedInOrder }));
   await takeGroupRoles(tx, scope, organizationIds, nodeIds, at);
-  await rememberSuspensions(tx, scope, organizationIds);
+  await rememberSuspensions(tx, scope, { organizationIds });
   await forgetGroups(tx, scope, await tx.find(ScimGroup, { where: theirs, ...lockedInOrder }));
   for (const token of await tx.find(ScimToken, { where: theirs, ...lockedInOrder })) await revokeToken(tx, token);
   for (const claim of await tx.find(SsoDomain, { where: theirs, ...lockedInOrder })) await releaseClaim(tx, claim);
   for (const one of await tx.find(SsoConnection, { where: theirs, ...lockedInOrder }))
     await removeConnection(tx, one, at);
-}
-
-/**
- * Remembers by which directory people are deactivated whom it does not provision any more: the organization that has
- * their domain by then may activate them (docs/decisions/0040). The caller has locked them.
- */
-async function rememberSuspensions(
-  tx: EntityManager,
-  { accountId, environmentId }: EnvironmentScope,
-  organizationIds: readonly string[],
-): Promise<void> {
-  await tx.query(
-    `update environment_memberships m set kept_out_by = s.organization_id from scim_users s
-     where m.account_id = $1 and m.environment_id = $2 and not m.is_active
-       and s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.organization_id = any($3) and s.is_suspended`,
-    [accountId, environmentId, organizationIds],
-  );
 }
 
 /** Removes the roles that groups of organizations granted at nodes other than these. */

@@ -2,15 +2,13 @@ import type { EntityManager } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
-import { assertAwaited } from '../../platform/database/aborting.js';
 import type { Db } from '../../platform/database/db.js';
+import { inParts, type Left } from '../../platform/database/in-parts.js';
 import { violates } from '../../platform/database/postgres-errors.js';
-import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { changeNode, type NodeChanges } from '../hierarchy/changes.js';
 import { createNode, type NewNode } from '../hierarchy/nodes.js';
-import type { Left } from '../hierarchy/removal.js';
 import { type NodeRemoval, removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
 import type { Visibility } from '../hierarchy/visibility.js';
@@ -100,8 +98,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
       if (!environment) throw new DomainError('environment.not_found');
       if (environment.type === 'production') throw new DomainError('organization.production_environment');
       if (confirm !== environment.slug) throw new DomainError('organization.confirmation_required');
-      const some = () => db.transaction(scope, (tx) => removeSome(tx, scope, now()));
-      while ((await retryingDeadlocks(some)) === 'more') assertAwaited();
+      await inParts(() => db.transaction(scope, (tx) => removeSome(tx, scope, now())));
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
+import type { Left } from '../../platform/database/in-parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type Left, removeSubtrees } from '../hierarchy/removal.js';
+import { removeSubtrees } from '../hierarchy/removal.js';
 import { schemaFor } from '../hierarchy/schema-row.js';
 
 /** How many organizations one transaction deletes, each with everything below it. */

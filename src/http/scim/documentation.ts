@@ -120,7 +120,7 @@ const ofKind = (kind: 'User' | 'Group') => {
   const { list: ofList, create, read, replace, patch, delete: remove } = texts[kind];
   const at = `/scim/v2/${kind}s`;
   const word = kind.toLowerCase();
-  const write = { ...one, isOfOne: true, refusedWith: [...refusedWrite, 412], takesBody: true } as const;
+  const write = { ...one, refusedWith: [...refusedWrite, 412], takesBody: true } as const;
   const refusedRemoval = kind === 'User' ? refusedWrite : [];
   return {
     [`GET ${at}`]: route(`scimList${kind}s`, `List ${word}s`, ofList, listed, { querystring: list }),

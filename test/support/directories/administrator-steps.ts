@@ -1,6 +1,7 @@
+import { isSame } from '../addresses.js';
 import { linkTokenOf } from '../identity-invites.js';
 import { somebodyWho, someJoining, someMembership } from './draws.js';
-import { isSame, keyOf, type Person } from './model.js';
+import { keyOf, type Person } from './model.js';
 import { newPerson } from './rules.js';
 import {
   expectOutcome,

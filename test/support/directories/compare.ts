@@ -1,6 +1,7 @@
+import { isSame } from '../addresses.js';
 import { outcomeOf } from '../answers.js';
 import { rowsOf } from '../rows.js';
-import { type DirectoryId, type Group, isSame, keyOf, type Person } from './model.js';
+import { type DirectoryId, type Group, keyOf, type Person } from './model.js';
 import { contentsOf } from './rules.js';
 import { callOf, now, type World } from './world.js';
 

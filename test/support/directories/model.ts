@@ -1,4 +1,5 @@
 import { AccessModel, type HeldRole } from '../access-model.js';
+import { domainOf, isSame } from '../addresses.js';
 
 /**
  * Who exists, is active where, is a member of what and has which roles, after what directories and administrators have
@@ -70,9 +71,6 @@ export interface Place {
   node: string;
 }
 export const keyOf = ({ identity, role, node }: Place) => `${identity} ${role} ${node}`;
-
-export const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
-const domainOf = (email: string) => email.slice(email.indexOf('@') + 1).toLowerCase();
 
 export class DirectoriesModel {
   people: Person[] = [];

@@ -1,4 +1,5 @@
-import { type DirectoriesModel, type DirectoryId, isSame, type Person } from './model.js';
+import { isSame } from '../addresses.js';
+import type { DirectoriesModel, DirectoryId, Person } from './model.js';
 
 /** What a User is to be, as a directory has sent it or as it follows from what it has changed. */
 export interface WantedUser {

@@ -1,4 +1,5 @@
-import { domainOf, isSame, type Said } from './model.js';
+import { domainOf, isSame } from '../addresses.js';
+import type { Said } from './model.js';
 
 /** An Account, with its administrators. */
 export interface Team {

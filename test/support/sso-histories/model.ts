@@ -1,4 +1,5 @@
 import type { EnvironmentScope } from '../../../src/platform/scope.js';
+import { domainOf, isSame } from '../addresses.js';
 
 /** An Environment; each person of its Account may be in several. */
 export interface Place {
@@ -71,8 +72,6 @@ interface Joins {
 }
 export type Outcome = { refusal: string } | { refusal: null; person: Person; isBarred: boolean };
 
-export const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
-export const domainOf = (email: string) => email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 const no = (refusal: string) => ({ refusal });
 
 /** Who is signed in as whom by an identity provider, as a reader of docs/sso.md and of decisions 0038, 0077 and 0094 would say. */

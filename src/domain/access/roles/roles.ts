@@ -6,8 +6,8 @@ import { RolePermission } from '../../../../entities/role-permission.js';
 import { ScimGroupMapping } from '../../../../entities/scim-group-mapping.js';
 import { SsoConnection } from '../../../../entities/sso-connection.js';
 import type { Clock } from '../../../platform/clock.js';
-import { assertAwaited } from '../../../platform/database/aborting.js';
 import { type Db, within } from '../../../platform/database/db.js';
+import { inParts, type Left } from '../../../platform/database/in-parts.js';
 import { violates } from '../../../platform/database/postgres-errors.js';
 import { type EnvironmentScope, environmentScopeOf } from '../../../platform/scope.js';
 import type { Caller } from '../../caller.js';
@@ -62,8 +62,8 @@ export function createRoles({ db, evaluation, now, removedAtOnce = 5_000 }: Role
     if (current.version !== seen.version) throw new DomainError('version.conflict', { current: await shown(current) });
   }
 
-  /** @returns false if assignments may be left: then the role is, too */
-  const removeUnlessLarge = (scope: EnvironmentScope, id: string, version: number): Promise<boolean> =>
+  /** @returns `more` if assignments may be left: then the role is, too */
+  const removeSome = (scope: EnvironmentScope, id: string, version: number): Promise<Left> =>
     db.transaction(scope, async (tx) => {
       const shown = () => counted(tx, scope, id);
       const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, shown);
@@ -74,10 +74,10 @@ export function createRoles({ db, evaluation, now, removedAtOnce = 5_000 }: Role
       const ended = await lockAssignments(tx, { ...within(scope), roleId: id }, removedAtOnce);
       const endedIds = ended.map((assignment) => assignment.id);
       await removeAssignments(tx, scope, endedIds, now());
-      if ((await deleteRemoved(tx, scope, id, removedAtOnce)) === removedAtOnce) return false;
+      if ((await deleteRemoved(tx, scope, id, removedAtOnce)) === removedAtOnce) return 'more';
       await tx.delete(Role, { ...within(scope), id });
       await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
-      return true;
+      return 'done';
     });
 
   return {
@@ -151,9 +151,8 @@ export function createRoles({ db, evaluation, now, removedAtOnce = 5_000 }: Role
      * interrupted, the next request continues with it.
      * @throws DomainError role.not_found, role.system, role.in_use, version.conflict
      */
-    async remove(scope: EnvironmentScope, id: string, version: number): Promise<void> {
-      while (!(await removeUnlessLarge(scope, id, version))) assertAwaited();
-    },
+    remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
+      inParts(() => removeSome(scope, id, version)),
 
     /** @throws DomainError role.not_found */
     permissions: (scope: EnvironmentScope, id: string): Promise<{ role: Role; permissions: Permission[] }> =>

@@ -18,6 +18,7 @@ import { type Directory, directoryOf, vouchesFor } from '../directory.js';
 import { ScimRefused } from '../refusal.js';
 import { isElsewhere, isItsOwn, isOfAnother } from './authority.js';
 import type { UserRow } from './rows.js';
+import { rememberSuspensions } from './suspensions.js';
 
 export interface PresenceDeps {
   assignments: Assignments;
@@ -101,7 +102,8 @@ export function createPresence({ assignments, now }: PresenceDeps) {
       const { scope, organizationId } = directory;
       const isRemoved = organizationId === null || (await mayEndMembership(tx, directory, row));
       if (isRemoved) return removeMember(tx, scope, row.id, now); // SCIM's own rows are deleted with it
-      await rememberSuspension(tx, directory, row.id);
+      await lockMember(tx, scope, row.id); // waits for a deactivation for another reason
+      await rememberSuspensions(tx, scope, { identityId: row.id });
       await leave(tx, directory, row);
       await leaveGroups(tx, directory, row.id, now());
       await settleRoles(tx, directory, [row.id], now());
@@ -125,18 +127,4 @@ async function hasDeactivated(tx: EntityManager, directory: Directory, { email, 
   if (organizationId === null || isSuspended || keptOutBy === organizationId) return true;
   if (keptOutBy === null || !(await vouchesFor(tx, directory, email))) return false;
   return !(await vouchesFor(tx, directoryOf(scope, keptOutBy), email));
-}
-
-/**
- * Keeps a person deactivated when the directory that deactivated them stops provisioning them; that directory remains
- * the one that may activate them.
- */
-async function rememberSuspension(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
-  await lockMember(tx, scope, identityId); // waits for a deactivation for another reason
-  await tx.query(
-    `update environment_memberships m set kept_out_by = $4 from scim_users s
-     where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and not m.is_active
-       and s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.is_suspended`,
-    [scope.accountId, scope.environmentId, identityId, organizationId],
-  );
 }
