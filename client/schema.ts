@@ -5677,6 +5677,7 @@ export interface components {
         };
         /** NodeType */
         NodeType: {
+            /** @example site */
             key: string;
             name: string;
             description: string | null;
@@ -5703,6 +5704,7 @@ export interface components {
         };
         /** NodeTypeToHave */
         NodeTypeToHave: {
+            /** @example site */
             key: string;
             name: string;
             description?: string | null;
@@ -6185,6 +6187,7 @@ export interface components {
                 message: string;
             } | null;
             assertion: {
+                /** @example https://idp.acme.example */
                 issuer: string;
                 /** @description The provider's identifier of the person. */
                 subject: string;
@@ -6249,6 +6252,7 @@ export interface components {
         ApiKey: {
             /** Format: uuid */
             id: string;
+            /** @example 1WjuhgL40T367XpjP */
             client_id: string;
             name: string;
             description: string | null;
@@ -6283,6 +6287,7 @@ export interface components {
         ApiKeyWithSecret: {
             /** Format: uuid */
             id: string;
+            /** @example 1WjuhgL40T367XpjP */
             client_id: string;
             name: string;
             description: string | null;
@@ -6298,7 +6303,10 @@ export interface components {
             expires_at: string | null;
             /** Format: date-time */
             created_at: string;
-            /** @description The complete key. Returned only once. */
+            /**
+             * @description The complete key. Returned only once.
+             * @example ghk_live_1WjuhgL40T367XpjP_exampleexampleexampleexampleexampleexample0123456
+             */
             secret: string;
         };
         CreateApiKeyResponse: {
@@ -6858,7 +6866,10 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description Signs deliveries as defined by Standard Webhooks: `whsec_` and base64. Returned only once. */
+            /**
+             * @description Signs deliveries as defined by Standard Webhooks: `whsec_` and base64. Returned only once.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
             secret: string;
         };
         CreateWebhookResponse: {
@@ -6874,6 +6885,7 @@ export interface components {
         };
         /** WebhookEventType */
         WebhookEventType: {
+            /** @example node.updated */
             type: string;
             resource_type: string;
             category: string;
@@ -6903,7 +6915,10 @@ export interface components {
             started_at: string;
             duration_ms: number | null;
             status_code: number | null;
-            /** @description Why there was no response. */
+            /**
+             * @description Why there was no response.
+             * @example timeout
+             */
             error: string | null;
             /** @description The first KiB of the response, if it came from a public address. */
             response_excerpt: string | null;
@@ -6922,7 +6937,10 @@ export interface components {
             event_type: string;
             /** @enum {string} */
             status: "pending" | "succeeded" | "failed" | "cancelled";
-            /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+            /**
+             * @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`.
+             * @example attempts_exhausted
+             */
             ended_reason: string | null;
             attempt_count: number;
             /** Format: date-time */
@@ -6955,7 +6973,10 @@ export interface components {
             event_type: string;
             /** @enum {string} */
             status: "pending" | "succeeded" | "failed" | "cancelled";
-            /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+            /**
+             * @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`.
+             * @example attempts_exhausted
+             */
             ended_reason: string | null;
             attempt_count: number;
             /** Format: date-time */
@@ -6974,7 +6995,9 @@ export interface components {
         };
         AuthzenAccessEvaluationRequest: {
             subject: {
+                /** @example identity */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -6983,6 +7006,7 @@ export interface components {
                 [key: string]: unknown;
             };
             action: {
+                /** @example invoice.view */
                 name: string;
                 properties?: {
                     [key: string]: unknown;
@@ -6991,7 +7015,9 @@ export interface components {
                 [key: string]: unknown;
             };
             resource: {
+                /** @example node */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7016,7 +7042,9 @@ export interface components {
         /** AuthzenEvaluation */
         AuthzenEvaluation: {
             subject?: {
+                /** @example identity */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7025,6 +7053,7 @@ export interface components {
                 [key: string]: unknown;
             };
             action?: {
+                /** @example invoice.view */
                 name: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7033,7 +7062,9 @@ export interface components {
                 [key: string]: unknown;
             };
             resource?: {
+                /** @example node */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7049,7 +7080,9 @@ export interface components {
         };
         AuthzenAccessEvaluationsRequest: {
             subject?: {
+                /** @example identity */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7058,6 +7091,7 @@ export interface components {
                 [key: string]: unknown;
             };
             action?: {
+                /** @example invoice.view */
                 name: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7066,7 +7100,9 @@ export interface components {
                 [key: string]: unknown;
             };
             resource?: {
+                /** @example node */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7096,6 +7132,7 @@ export interface components {
         };
         AuthzenAccessSearchSubjectRequest: {
             subject: {
+                /** @example identity */
                 type: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7104,6 +7141,7 @@ export interface components {
                 [key: string]: unknown;
             };
             action: {
+                /** @example invoice.view */
                 name: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7112,7 +7150,9 @@ export interface components {
                 [key: string]: unknown;
             };
             resource: {
+                /** @example node */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7146,7 +7186,9 @@ export interface components {
         };
         AuthzenAccessSearchResourceRequest: {
             subject: {
+                /** @example identity */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7155,6 +7197,7 @@ export interface components {
                 [key: string]: unknown;
             };
             action: {
+                /** @example invoice.view */
                 name: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7163,6 +7206,7 @@ export interface components {
                 [key: string]: unknown;
             };
             resource: {
+                /** @example node */
                 type: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7184,7 +7228,9 @@ export interface components {
         };
         AuthzenAccessSearchActionRequest: {
             subject: {
+                /** @example identity */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -7193,7 +7239,9 @@ export interface components {
                 [key: string]: unknown;
             };
             resource: {
+                /** @example node */
                 type: string;
+                /** @example 01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70 */
                 id: string;
                 properties?: {
                     [key: string]: unknown;
@@ -8493,6 +8541,7 @@ export interface components {
         };
         /** ResourceActions */
         ResourceActions: {
+            /** @example invoice */
             name: string;
             actions: string[];
         };

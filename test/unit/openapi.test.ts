@@ -237,6 +237,90 @@ test('JSON answers of pages and OAuth endpoints have examples that fit their sch
   expect(complaints).toEqual([]);
 });
 
+/** The examples of an operation, each with what it is an example of. */
+function examplesOf({ operationId, parameters = [], requestBody, responses }: DocumentedOperation) {
+  const answers = answersOf({ operationId, responses } as DocumentedOperation).map(({ name, media }) => ({
+    name,
+    media,
+  }));
+  const bodies = Object.values(requestBody?.content ?? {}).map((media) => ({ name: `${operationId} request`, media }));
+  const ofBodies = [...bodies, ...answers].flatMap(({ name, media: { example, examples = {} } }) => {
+    const values = Object.values(examples).map(
+      (one) => (resolved(document, one as object) as { value: unknown }).value,
+    );
+    return [example, ...values].map((value) => ({ name, value }));
+  });
+  const ofParameters = parameters.map((one) => {
+    const { name, example } = resolved(document, one) as { name: string; example: unknown };
+    return { name: `${operationId} parameter`, value: { [name]: example } };
+  });
+  return [...ofBodies, ...ofParameters];
+}
+
+/** Calls `visit` with every text in a value, and the name of the property that has it. */
+function eachText(value: unknown, visit: (name: string, text: string) => void, name = ''): void {
+  if (typeof value === 'string') visit(name, value);
+  else if (Array.isArray(value)) for (const one of value) eachText(one, visit, name);
+  else if (value && typeof value === 'object')
+    for (const [key, one] of Object.entries(value)) eachText(one, visit, key);
+}
+
+test('an example is what might be sent, and not the name of its property', () => {
+  const named = new Set<string>();
+  for (const { operation } of operationsOf(document)) {
+    for (const { value } of examplesOf(operation)) {
+      eachText(value, (name, text) => {
+        if (text === name || text === name.replace(/[_-]/g, ' ')) named.add(name);
+      });
+    }
+  }
+  expect([...named]).toEqual([]);
+});
+
+test('examples of keys, secrets and clients have the form that the service gives them', () => {
+  const forms: [RegExp, RegExp][] = [
+    [/^(createApiKey|rotateApiKey) 201 secret$/, /^ghk_live_[0-9A-Za-z]{17}_[0-9A-Za-z]{49}$/],
+    [/ key_preview$/, /^ghk_(live|test)_….{4}$/],
+    [/Webhook(Secret)? 20[01] secret$/, /^whsec_[A-Za-z0-9+/]{32,}={0,2}$/],
+    [/Totp.* secret$/, /^[A-Z2-7]{32}$/],
+    [/^portalListOAuthClients 200 client_id$/, /^[0-9a-f-]{36}$/],
+    [/^listApiKeys 200 client_id$/, /^[0-9A-Za-z]{17}$/],
+    [/^createWebhook request url$/, /^https:/],
+    [/^claimOrganizationDomain request domain$/, /^acme\.com$/],
+    [/recovery_codes$/, /^[A-Z2-7]{4}(-[A-Z2-7]{4}){3}$/],
+    [/^getOpenIdConfiguration 200 token_endpoint$/, /\/oauth\/token$/],
+  ];
+  const found = new Set<RegExp>();
+  const wrong: string[] = [];
+  for (const { operation } of operationsOf(document)) {
+    for (const { name: of, value } of examplesOf(operation)) {
+      eachText(value, (name, text) => {
+        for (const [where, form] of forms) {
+          if (!where.test(`${of} ${name}`)) continue;
+          found.add(where);
+          if (!form.test(text)) wrong.push(`${of} ${name}: ${text}`);
+        }
+      });
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(found.size).toBe(forms.length);
+});
+
+test('no period of an example ends before it has begun', () => {
+  const reversed: string[] = [];
+  const look = (of: string, value: unknown): void => {
+    if (!value || typeof value !== 'object') return;
+    const { effective_from: from, effective_to: to } = value as { effective_from?: string; effective_to?: string };
+    if (from && to && from >= to) reversed.push(of);
+    for (const one of Object.values(value)) look(of, one);
+  };
+  for (const { operation } of operationsOf(document)) {
+    for (const { name, value } of examplesOf(operation)) look(name, value);
+  }
+  expect(reversed).toEqual([]);
+});
+
 test('every 401 has a challenge (RFC 9110 §15.5.2)', () => {
   const refusals = [...operationsOf(document)].flatMap(({ operation: { operationId, responses } }) =>
     responses[401] ? [{ operationId, ...(resolved(document, responses[401]) as DocumentedResponse) }] : [],

@@ -13,13 +13,16 @@ export const asking = {
 /** AuthZEN 1.0 §5: properties that it does not name are ignored, since policies of other services may need them. */
 const Open = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: true });
 const Properties = { properties: Type.Optional(Type.Object({}, { additionalProperties: true })) };
-const text = Type.String({ minLength: 1, maxLength: 255 });
+const text = (example: string) => Type.String({ minLength: 1, maxLength: 255, example });
+const subjectType = text('identity');
+const resourceType = text('node');
+const id = text('01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70');
 
-export const Subject = Open({ type: text, id: text, ...Properties });
-export const Action = Open({ name: text, ...Properties });
-export const Resource = Open({ type: text, id: text, ...Properties });
-export const SubjectType = Open({ type: text, ...Properties });
-export const ResourceType = Open({ type: text, ...Properties });
+export const Subject = Open({ type: subjectType, id, ...Properties });
+export const Action = Open({ name: text('invoice.view'), ...Properties });
+export const Resource = Open({ type: resourceType, id, ...Properties });
+export const SubjectType = Open({ type: subjectType, ...Properties });
+export const ResourceType = Open({ type: resourceType, ...Properties });
 export const Context = Type.Object({}, { additionalProperties: true });
 
 export const Decision = Type.Object(

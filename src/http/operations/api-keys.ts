@@ -21,7 +21,7 @@ import { Overlap, overlapIn } from './secret-overlap.js';
 
 const ApiKeyFields = {
   id: Id,
-  client_id: Type.String(),
+  client_id: Type.String({ example: '1WjuhgL40T367XpjP' }),
   name: Type.String(),
   description: Nullable(Type.String()),
   key_preview: Type.String({ description: 'The prefix and the last four characters.' }),
@@ -35,7 +35,10 @@ const ApiKeyFields = {
 const ApiKeyView = Resource('ApiKey', ApiKeyFields);
 const WithSecret = Resource('ApiKeyWithSecret', {
   ...ApiKeyFields,
-  secret: Type.String({ description: 'The complete key. Returned only once.' }),
+  secret: Type.String({
+    description: 'The complete key. Returned only once.',
+    example: 'ghk_live_1WjuhgL40T367XpjP_exampleexampleexampleexampleexampleexample0123456',
+  }),
 });
 
 const present = (key: ApiKey) => ({

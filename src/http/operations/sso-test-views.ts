@@ -37,7 +37,7 @@ export const TestView = Resource('SsoTest', {
   ),
   assertion: Nullable(
     Type.Object({
-      issuer: Type.String(),
+      issuer: Type.String({ example: 'https://idp.acme.example' }),
       subject: Type.String({ description: "The provider's identifier of the person." }),
       email: Text,
       email_verified: Nullable(Type.Boolean()),

@@ -51,6 +51,7 @@ export const WebhookWithSecret = Resource('WebhookWithSecret', {
   ...WebhookFields,
   secret: Type.String({
     description: 'Signs deliveries as defined by Standard Webhooks: `whsec_` and base64. Returned only once.',
+    example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   }),
 });
 export const WebhooksSummaryView = Resource('WebhooksSummary', {
@@ -59,7 +60,11 @@ export const WebhooksSummaryView = Resource('WebhooksSummary', {
 });
 export const EventTypesView = Type.Object({
   items: Type.Array(
-    Resource('WebhookEventType', { type: Type.String(), resource_type: Type.String(), category: Type.String() }),
+    Resource('WebhookEventType', {
+      type: Type.String({ example: 'node.updated' }),
+      resource_type: Type.String(),
+      category: Type.String(),
+    }),
   ),
 });
 
@@ -71,6 +76,7 @@ const DeliveryFields = {
   status: OneOf(webhookDeliveryStatuses),
   ended_reason: Nullable(
     Type.String({
+      example: 'attempts_exhausted',
       description:
         'Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, ' +
         '`cancelled_by_operator`.',
@@ -84,7 +90,7 @@ const DeliveryFields = {
       started_at: Timestamp,
       duration_ms: Nullable(Type.Integer()),
       status_code: Nullable(Type.Integer()),
-      error: Nullable(Type.String({ description: 'Why there was no response.' })),
+      error: Nullable(Type.String({ description: 'Why there was no response.', example: 'timeout' })),
       response_excerpt: Nullable(
         Type.String({ description: 'The first KiB of the response, if it came from a public address.' }),
       ),

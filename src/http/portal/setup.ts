@@ -10,9 +10,14 @@ const Resource = Body(
     name: Type.String({
       pattern: worded(`^[a-z][a-z0-9_:-]*(\\.${segment})*$`, 'must be like invoice or billing.invoice, in lower case'),
       maxLength: 100,
+      example: 'invoice',
     }),
     actions: Type.Array(
-      Type.String({ pattern: worded(`^${segment}$`, 'must be like view, in lower case'), maxLength: 49 }),
+      Type.String({
+        pattern: worded(`^${segment}$`, 'must be like view, in lower case'),
+        maxLength: 49,
+        example: 'view',
+      }),
       { maxItems: 1000 },
     ),
   },

@@ -1,19 +1,22 @@
 import { type TSchema, Type } from 'typebox';
 import type { EventAction } from '../../domain/events/catalogue.js';
 import { text } from '../oauth/documentation/page.js';
+import {
+  ScimDescription,
+  ScimError,
+  ScimGroup,
+  ScimGroupPatch,
+  ScimListResponse,
+  ScimSearchRequest,
+  ScimUser,
+  ScimUserPatch,
+} from './documented-schemas.js';
 
 const scimJson = 'application/scim+json';
-const ErrorAnswer = Type.Object({
-  schemas: Type.Array(Type.String()),
-  status: Type.String(),
-  scimType: Type.Optional(Type.String()),
-  detail: Type.String(),
-});
-const Resource = Type.Object({}, { additionalProperties: true });
 
 const projection = {
   attributes: text('Paths of the attributes to return, separated by commas'),
-  excludedAttributes: text('Paths of the attributes not to return, separated by commas'),
+  excludedAttributes: text('Paths of the attributes not to return, separated by commas', 'addresses'),
 };
 const list = {
   ...projection,
@@ -26,7 +29,7 @@ const list = {
   ),
 };
 
-const answer = (description: string, schema: TSchema = Resource) => ({
+const answer = (description: string, schema: TSchema) => ({
   description,
   content: { [scimJson]: { schema } },
 });
@@ -40,12 +43,12 @@ const refusals = {
   412: 'Changed in the meantime: the `ETag` does not match `If-Match`',
 };
 const refused = (also: readonly (keyof typeof refusals)[]) =>
-  Object.fromEntries(([400, 401, ...also] as const).map((status) => [status, answer(refusals[status], ErrorAnswer)]));
+  Object.fromEntries(([400, 401, ...also] as const).map((status) => [status, answer(refusals[status], ScimError)]));
 const done = { 204: { description: 'Done', type: 'null' } };
 
 interface Route {
   querystring?: Record<string, TSchema>;
-  takesBody?: true;
+  body?: TSchema;
   isOfOne?: true;
   /** Besides 400, 401 and, if `isOfOne`, 404. */
   refusedWith?: readonly (keyof typeof refusals)[];
@@ -57,7 +60,7 @@ const route = (
   summary: string,
   description: string,
   answers: object,
-  { querystring, takesBody, isOfOne, refusedWith = [] }: Route = {},
+  { querystring, body, isOfOne, refusedWith = [] }: Route = {},
 ) => ({
   operationId,
   summary,
@@ -66,13 +69,12 @@ const route = (
   security: [{ scimToken: [] }],
   ...(isOfOne && { params: Type.Object({ id: Type.String() }) }),
   ...(querystring && { querystring: Type.Object(querystring) }),
-  ...(takesBody && { consumes: [scimJson], body: Resource }),
+  ...(body && { consumes: [scimJson], body }),
   response: { ...answers, ...refused(isOfOne ? [404, ...refusedWith] : refusedWith) },
 });
 
-const ok = { 200: answer('The resource') };
 const asKnown = { 304: { description: 'Not modified: the `ETag` matches `If-None-Match`', type: 'null' } };
-const listed = { 200: answer('A ListResponse') };
+const listed = { 200: answer('A ListResponse', ScimListResponse) };
 const one = { querystring: projection, isOfOne: true } as const;
 /** Users can be taken over, and have values that others may have already: also if they become members of a group. */
 const refusedWrite = [403, 409] as const;
@@ -120,32 +122,34 @@ const ofKind = (kind: 'User' | 'Group') => {
   const { list: ofList, create, read, replace, patch, delete: remove } = texts[kind];
   const at = `/scim/v2/${kind}s`;
   const word = kind.toLowerCase();
-  const write = { ...one, refusedWith: [...refusedWrite, 412], takesBody: true } as const;
+  const schema = kind === 'User' ? ScimUser : ScimGroup;
+  const ok = { 200: answer('The resource', schema) };
+  const write = { ...one, refusedWith: [...refusedWrite, 412] } as const;
   const refusedRemoval = kind === 'User' ? refusedWrite : [];
   return {
     [`GET ${at}`]: route(`scimList${kind}s`, `List ${word}s`, ofList, listed, { querystring: list }),
     [`POST ${at}/.search`]: route(`scimSearch${kind}s`, `Search ${word}s with a request body`, byBody, listed, {
-      takesBody: true,
+      body: ScimSearchRequest,
     }),
     [`POST ${at}`]: route(
       `scimCreate${kind}`,
       `Create a ${word}`,
       create,
-      { 201: answer('The resource') },
+      { 201: answer('The resource', schema) },
       {
         querystring: projection,
-        takesBody: true,
+        body: schema,
         refusedWith: [404, ...refusedWrite], // an organization may be deleted at that moment
       },
     ),
     [`GET ${at}/:id`]: route(`scimGet${kind}`, `Get a ${word}`, read, { ...ok, ...asKnown }, one),
-    [`PUT ${at}/:id`]: route(`scimReplace${kind}`, `Replace a ${word}`, replace, ok, write),
+    [`PUT ${at}/:id`]: route(`scimReplace${kind}`, `Replace a ${word}`, replace, ok, { ...write, body: schema }),
     [`PATCH ${at}/:id`]: route(
       `scimPatch${kind}`,
       `Update a ${word}`,
       patch,
       kind === 'Group' ? { ...ok, ...done } : ok,
-      write,
+      { ...write, body: kind === 'User' ? ScimUserPatch : ScimGroupPatch },
     ),
     [`DELETE ${at}/:id`]: route(`scimDelete${kind}`, `Delete a ${word}`, remove, done, {
       isOfOne: true,
@@ -155,7 +159,13 @@ const ofKind = (kind: 'User' | 'Group') => {
 };
 
 const document = (operationId: string, summary: string, description: string, more: Route = {}) =>
-  route(operationId, summary, description, ok, { ...more, refusedWith: [403] });
+  route(
+    operationId,
+    summary,
+    description,
+    { 200: answer('The resource', ScimDescription) },
+    { ...more, refusedWith: [403] },
+  );
 
 export const scimDocumentation: Record<string, object & { 'x-events'?: readonly EventAction[] }> = {
   'GET /scim/v2/ServiceProviderConfig': document(
@@ -183,6 +193,6 @@ export const scimDocumentation: Record<string, object & { 'x-events'?: readonly 
   ...ofKind('User'),
   ...ofKind('Group'),
   'POST /scim/v2/.search': route('scimSearch', 'Search users and groups with a request body', searchAll, listed, {
-    takesBody: true,
+    body: ScimSearchRequest,
   }),
 };

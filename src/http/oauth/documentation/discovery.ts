@@ -17,13 +17,14 @@ const document = (operationId: string, summary: string, description: string, sch
 
 /** Derives the schema of a metadata value from the value itself. */
 const schemaOf = (value: boolean | string | readonly string[]): TSchema => {
-  if (typeof value === 'boolean') return Type.Boolean();
-  return typeof value === 'string' ? Type.String({ format: 'uri' }) : Type.Array(OneOf(value));
+  if (typeof value === 'boolean') return Type.Boolean({ example: value });
+  if (typeof value === 'string') return Type.String({ format: 'uri', example: value });
+  return Type.Array(OneOf(value), { example: value });
 };
 const ProviderMetadata = Shared(
   'ProviderMetadata',
   Object.fromEntries(
-    Object.entries(discoveryDocument('')).map(([name, value]) => [
+    Object.entries(discoveryDocument('https://id.example.com')).map(([name, value]) => [
       name,
       schemaOf(value as boolean | string | string[]),
     ]),

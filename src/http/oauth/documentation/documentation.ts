@@ -106,7 +106,7 @@ export const oauthDocumentation: Documentation = {
     {
       ...clientAuthentication,
       grant_type: Type.String({ description: '`authorization_code` or `refresh_token`' }),
-      code: text('With `authorization_code`'),
+      code: text('With `authorization_code`', 'q2Jt8V0aXc5nLrKfYw3sTzHdUe7pMgB1oCi4vRjQxEk'),
       redirect_uri: text('With `authorization_code`: the same as at `/oauth/authorize`'),
       code_verifier: text('RFC 7636'),
       refresh_token: text('With `refresh_token`'),

@@ -58,10 +58,12 @@ const enrollment = {
 };
 const EnrollmentRequired = Shared('EnrollmentRequired', { ...refusal, ...enrollment });
 
+const startAtProvider =
+  'https://id.example.com/oauth/sso?connection_id=01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70&client_id=…&redirect_uri=…';
 const barred = {
   methods,
   sso_connections: Type.Optional(
-    Type.Array(Type.Object({ id: Id, name: Nullable(Type.String()), url: Type.String() }), {
+    Type.Array(Type.Object({ id: Id, name: Nullable(Type.String()), url: Type.String({ example: startAtProvider }) }), {
       description:
         'With `sso_required`: where to start at each identity provider. `name` is that of its ' +
         'organization, null if it belongs to the environment',

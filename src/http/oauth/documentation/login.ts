@@ -137,7 +137,7 @@ export const loginDocumentation: Documentation = {
       session: Type.String({
         description: 'The session to which the question was shown; a person with another session is asked again',
       }),
-      choice: Type.String({ description: '`allow` or `deny`' }),
+      choice: Type.String({ description: '`allow` or `deny`', example: 'allow' }),
     }),
     response: {
       200: Page(

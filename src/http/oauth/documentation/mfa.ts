@@ -82,7 +82,7 @@ export const mfaDocumentation: Documentation = {
       code: text('Six digits from the app, or a recovery code'),
       recovery_code: text('Instead of `code`'),
       factor: text('Without a code: the factor to show, `totp`, `webauthn`, `email_otp` or `recovery_code`'),
-      choice: text('Like `factor`, whatever the field for the code contains'),
+      choice: text('Like `factor`, whatever the field for the code contains', 'totp'),
       ...rememberDevice,
     },
     {
@@ -116,7 +116,7 @@ export const mfaDocumentation: Documentation = {
     {
       ...enrollmentToken,
       factor: text('`totp`, `webauthn` or `email_otp`; without it, the choice is shown'),
-      choice: text('`later`, during the grace period'),
+      choice: text('`later`, during the grace period', 'later'),
     },
     {
       200: Page('How to enroll it; or the choice (401 in JSON)', TotpBegun, EmailCodeBegun, KeyBegun),

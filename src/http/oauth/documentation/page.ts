@@ -12,7 +12,9 @@ export interface Answer {
 }
 export type Answers = Record<number, Answer | { description: string; type: string }>;
 
-export const text = (description: string) => Type.Optional(Type.String({ description }));
+/** An optional parameter; without an `example` it gets one by its name. */
+export const text = (description: string, example?: string) =>
+  Type.Optional(Type.String({ description, ...(example && { example }) }));
 export const signedIn = text(
   '`yes` if a sign-in that has just started the session leads here; set by our own redirect',
 );

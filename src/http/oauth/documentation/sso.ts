@@ -87,9 +87,9 @@ export const ssoDocumentation: Documentation = {
       params: Type.Object({ connection_id: Type.String() }),
       querystring: Type.Object({
         state: text('From our request; works once'),
-        code: text('RFC 6749 §4.1.2'),
-        iss: text('RFC 9207'),
-        error: text('RFC 6749 §4.1.2.1'),
+        code: text('RFC 6749 §4.1.2', 'SplxlOBeZQQYbYS6WxSbIA'),
+        iss: text('RFC 9207', 'https://idp.acme.example'),
+        error: text('RFC 6749 §4.1.2.1', 'access_denied'),
       }),
       response: { 303: { description: 'To `/sso/complete`', type: 'null' }, 400: stale },
     },
