@@ -39,6 +39,11 @@ export function planOf({ seed, ms, stopMs }: PlanOptions): Fault[] {
   return plan;
 }
 
+/** Returns one long outage of Temporal, during which everything else works. */
+export const outageOf = (downMs: number): Fault[] => [
+  { parts: ['Temporal'], signal: 'SIGKILL', afterMs: 30_000, downMs },
+];
+
 function shuffled<T>(all: readonly T[], random: ReturnType<typeof createRandom>): T[] {
   const left = [...all];
   return all.map(() => left.splice(Math.floor(random.next() * left.length), 1)[0] as T);

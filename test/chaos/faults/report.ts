@@ -6,7 +6,7 @@ import type { FaultsRun } from './run.js';
 export function reportOf(run: FaultsRun): string {
   const { seed, plan, acknowledged, looked, findings, ended, attempts, loadMs, settledMs } = run;
   return [
-    `Seed ${seed}: ${plan.length} faults in ${seconds(loadMs)} of load, looked at within ${seconds(settledMs)} afterwards.`,
+    `Seed ${seed}: ${plan.length} ${plan.length === 1 ? 'fault' : 'faults'} in ${seconds(loadMs)} of load, looked at within ${seconds(settledMs)} afterwards.`,
     findings.length === 0
       ? 'Nothing acknowledged was lost, nothing happened twice, and every request was answered in time.'
       : `**${findings.length} findings:**\n\n${findings.map((what) => `- ${what}`).join('\n')}`,

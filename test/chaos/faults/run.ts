@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seed as seedData } from '../../support/seed.js';
 import { startService } from '../../support/service.js';
+import { caughtUp } from './backlog.js';
 import { checkAll } from './checks/index.js';
 import type { Attempt } from './client.js';
 import { type Disruption, disrupt } from './disrupt.js';
 import type { Kind } from './ledger.js';
 import { doTheMainJob } from './main-job.js';
-import { planOf } from './plan.js';
+import { outageOf, planOf } from './plan.js';
 import { watchTemporal } from './temporal-watch.js';
 import { type Running, underLoad, unexpectedErrors, worldOf } from './under-load.js';
 import { startWitnesses } from './witnesses.js';
@@ -17,6 +18,8 @@ export interface RunOptions {
   ms: number;
   /** How long a part is halted. */
   stopMs: number;
+  /** Whether Temporal is away for all of this time instead, under a light load, and nothing else fails. */
+  isOutage?: boolean;
   say(line: string): void;
 }
 
@@ -42,9 +45,11 @@ export async function runFaults(options: RunOptions): Promise<FaultsRun> {
     const witnesses = await startWitnesses(options.seed);
     stops.push(witnesses.stop);
     options.say('starting PostgreSQL, Temporal, two apis and two workers');
-    // In a longer run invites expire meanwhile, by a timer that has to survive all faults.
+    // In a longer run invites expire meanwhile, by a timer that has to survive all faults. An invite that expires before
+    // its mail could be sent is not sent.
     const asInProduction = { REQUEST_TIMEOUT: '25s' };
-    const env = { ...witnesses.env, ...asInProduction, INVITE_TTL: options.ms >= 60_000 ? '90s' : '7d' };
+    const inviteTtl = options.ms >= 60_000 && !options.isOutage ? '90s' : '7d';
+    const env = { ...witnesses.env, ...asInProduction, INVITE_TTL: inviteTtl };
     const service = await startService({ ownPostgres: true, keepHistories: true, copies: 2, env });
     stops.push(service.stop);
     const origins = service.apis.map(({ healthUrl }) => healthUrl);
@@ -57,16 +62,21 @@ export async function runFaults(options: RunOptions): Promise<FaultsRun> {
   }
 }
 
-async function loadAndBreak(world: Running, { seed, ms, stopMs, say }: RunOptions): Promise<FaultsRun> {
+async function loadAndBreak(world: Running, options: RunOptions): Promise<FaultsRun> {
+  const { seed, ms, stopMs, isOutage = false, say } = options;
   const { service, client, ledger, findings, ended } = world;
   const begunAt = Date.now();
   const temporal = watchTemporal(service, say);
   const plan: Disruption[] = [];
-  const { feed, loadMs } = await underLoad(world, async () => {
-    plan.push(...(await disrupt(service, planOf({ seed, ms, stopMs }), { say, find: world.find, temporal })));
+  const outage: [what: string, count: number][] = [];
+  const breaking = async () => {
+    const faults = isOutage ? outageOf(ms) : planOf({ seed, ms, stopMs });
+    plan.push(...(await disrupt(service, faults, { say, find: world.find, temporal })));
+    if (isOutage) outage.push(...(await caughtUp(world)));
     await sleep(2_000);
     say('no more faults: what was begun is finished');
-  });
+  };
+  const { feed, loadMs } = await underLoad(world, breaking, { isLight: isOutage });
   const looked = await checkAll(world, feed);
   await temporal.stop();
   for (const { lines } of [...service.apis, ...service.workers]) findings.push(...unexpectedErrors(lines));
@@ -75,7 +85,7 @@ async function loadAndBreak(world: Running, { seed, ms, stopMs, say }: RunOption
     plan,
     attempts: client.attempts,
     acknowledged: ledger.counts(),
-    looked: [...looked, temporal.counted()],
+    looked: [...looked, ...outage, temporal.counted()],
     findings: [...client.wrong, ...findings],
     ended,
     loadMs,

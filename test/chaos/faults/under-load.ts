@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../../support/chaos/load.js';
-import { rowsAsOwner } from '../../support/database.js';
 import type { Seed } from '../../support/seed.js';
 import type { Service } from '../../support/service.js';
 import { until } from '../../support/until.js';
+import { backlogOf, isBehind } from './backlog.js';
 import { createClient } from './client.js';
 import { apiKeys, roles } from './load/access.js';
 import { createFeedReader } from './load/feed.js';
@@ -11,7 +11,7 @@ import { identities } from './load/identities.js';
 import { adminLogins, logins, refreshing } from './load/tokens.js';
 import { domains, invites, registrations, webhooks } from './load/waiting.js';
 import type { Witnesses } from './witnesses.js';
-import { subscribedTypes, type World } from './world.js';
+import { type Actor, subscribedTypes, type World } from './world.js';
 
 export type Running = World & {
   /** Recorded findings of what is wrong. */
@@ -57,53 +57,49 @@ export async function worldOf(
     ended: [],
     find: (what) => void findings.push(what),
     isOver: () => isOver,
-    isBehind: backlogOf(service, () => isOver),
+    waiting: backlogOf(service, () => isOver),
     end() {
       isOver = true;
     },
   };
 }
 
-/** Checks every second how much waits for Temporal; keeps the last value while the database cannot answer. */
-function backlogOf({ ownerUrl }: Service, isOver: () => boolean): () => boolean {
-  let waiting = 0;
-  void (async () => {
-    for (; !isOver(); await sleep(1_000)) {
-      const [row] = await rowsAsOwner(ownerUrl, backlog).catch(() => []);
-      waiting = Number(row?.count ?? waiting);
-    }
-  })();
-  return () => waiting > 30;
-}
-const backlog = `select (select count(*) from outbox) + (select count(*) from emails where status = 'pending')
-  + (select count(*) from webhook_deliveries where status = 'pending') as count`;
-
 /** How long a stopped load may take to finish: longer than a key stays taken after its request's process died. */
 const finishWithinMs = 120_000;
 
+/** In a light load each caller pauses this many times as long, and this many milliseconds more while much waits. */
+const light = { pauses: 5, pauseMs: 10_000 };
+
 /**
- * Runs the callers until `meanwhile` is over, and waits for what they have begun.
+ * Runs the callers until `meanwhile` is over, and waits for what they have begun. While much waits for Temporal, they
+ * give it nothing more to do; in a light load they do.
  * @returns the follower of the change feed, and for how many milliseconds there was load
  */
-export async function underLoad(world: Running, meanwhile: () => Promise<void>) {
+export async function underLoad(world: Running, meanwhile: () => Promise<void>, { isLight = false } = {}) {
   const { client } = world;
   const feed = createFeedReader(world);
+  // In a light load people register although others still wait for their mail.
+  const begun: Promise<void>[] = [];
+  const registering = (lane: number): Actor => {
+    const one = registrations(world, lane);
+    return isLight ? { ...one, step: async () => void begun.push(stepOf(world, one)) } : one;
+  };
   const actors = [
     ...[1, 2].map((lane) => identities(world, lane)),
     ...[1, 2, 3].map((lane) => refreshing(world, lane)),
-    ...[1, 2].map((lane) => registrations(world, lane)),
+    ...[1, 2].map(registering),
     ...[logins, adminLogins, roles, apiKeys, invites, webhooks, domains].map((actor) => actor(world)),
     feed.follower,
   ];
   const begunAt = Date.now();
-  const running = actors.map(async ({ name, everyMs, isDurable, step }) => {
+  const running = actors.map(async (actor) => {
+    const { everyMs, isDurable } = actor;
     while (!world.isOver()) {
-      if (isDurable && world.isBehind()) {
-        await sleep(500);
-        continue;
-      }
-      await step().catch((error) => world.find(`${name}: ${error instanceof Error ? error.stack : error}`));
-      await sleep(everyMs);
+      const hasToWait = isDurable === true && isBehind(world);
+      if (hasToWait) await sleep(isLight ? light.pauseMs : 500);
+      if (hasToWait && !isLight) continue;
+      await stepOf(world, actor);
+      await sleep(isLight ? light.pauses * everyMs : everyMs);
     }
   });
   try {
@@ -118,10 +114,14 @@ export async function underLoad(world: Running, meanwhile: () => Promise<void>) 
     goOn = client.giveUp();
   }, finishWithinMs);
   await Promise.all(running);
+  await Promise.all(begun);
   clearTimeout(late);
   goOn();
   return { feed, loadMs: Date.now() - begunAt };
 }
+
+const stepOf = (world: Running, { name, step }: Actor): Promise<void> =>
+  step().catch((error) => world.find(`${name}: ${error instanceof Error ? error.stack : error}`));
 
 async function healed({ apis, workers }: Service): Promise<void> {
   for (const { healthUrl } of [...apis, ...workers]) {

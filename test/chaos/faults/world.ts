@@ -24,8 +24,8 @@ export interface World {
   /** Records a finding of what is wrong. */
   find(what: string): void;
   isOver(): boolean;
-  /** Whether more waits for Temporal than it does in some seconds: the load then adds nothing. */
-  isBehind(): boolean;
+  /** How much waits for Temporal. */
+  waiting(): number;
 }
 
 /** The event types of the main receiver: each happens once to a resource. */
