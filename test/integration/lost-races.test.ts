@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { newMember, type TestMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
@@ -243,6 +244,28 @@ describe('a completed change is answered as completed, whatever comes before the
     const remove = (id: string) => send('DELETE', inAccount(`/members/${id}`));
     expect(await removedAtTheEnd(() => make('member'), work, remove)).toEqual(['200', '204']);
   });
+});
+
+test('the Account is not found by an administrator who leaves it meanwhile', async () => {
+  const [role, invite, other] = [
+    await make('administratorRole'),
+    await make('administratorInvite'),
+    await make('member'),
+  ];
+  const requests: ['POST' | 'PATCH' | 'DELETE', string, object?][] = [
+    ['POST', `/administrator-invites/${invite}/resend`],
+    ['PATCH', `/members/${other}`, { roles: [{ role_id: role }] }],
+    ['DELETE', `/members/${other}`],
+  ];
+  for (const [method, path, body] of requests) {
+    const leaver = await newMember(api, place.account, 'admin');
+    const leave = async (tx: EntityManager) => {
+      await tx.query('select from accounts where id = $1 for no key update', [place.scope.accountId]);
+      await tx.query('delete from memberships where id = $1', [leaver.membershipId]);
+    };
+    const came = await comingUpon(api.database, leave, () => leaver.call(method, path, body));
+    expect([path, outcomeOf(came)]).toEqual([path, '404 account.not_found']);
+  }
 });
 
 describe('the last opened place is deleted with its person, and with the Application, whenever it is stored', () => {

@@ -41,7 +41,8 @@ export async function lockAdministration(tx: EntityManager, { accountId }: Accou
 
 /**
  * Returns what a user holds in the Account at this moment, which may be less than when the request was admitted.
- * @throws DomainError account.capability_required if they may not manage members any more
+ * @throws DomainError account.not_found if they are no member any more, account.capability_required if they may not
+ *   manage members any more
  */
 export async function authorityOf(tx: EntityManager, { accountId }: AccountScope, userId: string): Promise<Authority> {
   const roles = await tx.query<HeldRole[]>(
@@ -52,6 +53,7 @@ export async function authorityOf(tx: EntityManager, { accountId }: AccountScope
      where m.account_id = $1 and m.user_id = $2`,
     [accountId, userId],
   );
+  if (roles.length === 0) throw new DomainError('account.not_found'); // every member has a role
   if (!capabilitiesAt(roles, {}).includes('members.manage')) throw lacksCapability('members.manage');
   return { isOwner: roles.some(makesOwner), at: (place) => capabilitiesAt(roles, place) };
 }
