@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import { Membership } from '../../entities/membership.js';
 import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
@@ -303,4 +304,16 @@ describe('an account stays', () => {
     expect(outcomeOf(await close())).toBe('403 auth.reauthentication_required');
     expect(outcomeOf(await close(late.headers))).toBe('404 account.not_found'); // reveals nothing to strangers
   });
+});
+
+test('an Owner whose membership ends while they close the account is refused as if they had come later: no right is denied', async () => {
+  await removeApplications();
+  const { accountId } = account.scope;
+  const end = async (tx: EntityManager) => {
+    await tx.query('select from accounts where id = $1 for no key update', [accountId]);
+    await tx.query('delete from memberships where account_id = $1', [accountId]);
+  };
+  expect(outcomeOf(await comingUpon(api.database, end, () => close()))).toBe('404 account.not_found');
+  const denials = await rowsOf(api, `select from events where account_id = $1 and outcome = 'denied'`, [accountId]);
+  expect(denials).toEqual([]);
 });

@@ -42,13 +42,14 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
     retryingDeadlocks(() =>
       db.transaction('system', async (tx) => {
         const scope = { accountId };
-        if (!(await tx.existsBy(Membership, { accountId, userId: admin.userId })))
-          throw new DomainError('account.not_found');
+        const isMember = () => tx.existsBy(Membership, { accountId, userId: admin.userId });
+        if (!(await isMember())) throw new DomainError('account.not_found');
         await assertSpeaksFor(tx, admin, accountId);
         await lockConnections(tx, scope); // before the Account, in the order of a sign-in that adds a member
         await lockAdministration(tx, scope);
         const owners = await ownersOf(tx, scope);
-        if (!owners.some(({ userId }) => userId === admin.userId)) throw new DomainError('account.owner_required');
+        if (!owners.some(({ userId }) => userId === admin.userId))
+          throw new DomainError((await isMember()) ? 'account.owner_required' : 'account.not_found'); // ended meanwhile
         const lock = { mode: 'pessimistic_write' } as const; // nothing can be added to it from here on
         const account = await tx.findOneOrFail(Account, { where: { id: accountId }, lock });
         if (confirm !== account.slug) throw new DomainError('account.confirmation_required');
