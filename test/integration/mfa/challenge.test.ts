@@ -419,6 +419,14 @@ describe('a form that is sent twice', () => {
     expect(await sessionsOf(ana.id)).toHaveLength(1);
   });
 
+  test('continues also if it asks for a code by mail', async () => {
+    const { browser, page, totp } = await newChallenge();
+    const byMail = await browser.submit(page, { factor: 'email_otp' });
+    codeIn(await browser.submit(page, { code: totp.code() }));
+    const asked = await browser.submit(byMail, {});
+    expect([asked.statusCode, locationOf(asked).pathname]).toEqual([303, '/oauth/authorize']);
+  });
+
   test('by a script is an error as usual', async () => {
     const { browser, page, totp } = await newChallenge();
     const code = totp.code();

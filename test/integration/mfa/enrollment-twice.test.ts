@@ -119,3 +119,12 @@ test('codes that are renewed meanwhile are not shown again', async () => {
   const again = await submit();
   expect(String(again.headers.location)).not.toContain('codes_token');
 });
+
+test('a form that asks for a first code continues once the sign-in is complete', async () => {
+  const { client, ana, browser } = await newPlace({ mfaPolicy: 'required' });
+  const { page } = await passwordStep(browser, client, ana);
+  const offered = await browser.submit(page, { factor: 'email_otp' });
+  codeIn(await browser.submit(page, { choice: 'later' }));
+  const asked = await browser.submit(offered, {});
+  expect([asked.statusCode, locationOf(asked).pathname]).toEqual([303, '/oauth/authorize']);
+});

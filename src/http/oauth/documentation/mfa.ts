@@ -46,6 +46,10 @@ const Done = {
   description: 'Back to the client with `code`, `state` and `iss`; or to the page with new recovery codes',
   type: 'null',
 };
+const GoesOn = {
+  description: 'On with the session of the browser, since the sign-in was complete before',
+  type: 'null',
+};
 const notOpen =
   'The sign-in is unknown, has expired or is complete; a link starts again. `expired` in JSON. A form that is sent ' +
   'twice continues (303) with the session that the first one has brought to the browser';
@@ -97,6 +101,7 @@ export const mfaDocumentation: Documentation = {
     { ...challengeToken, ...replayed },
     {
       200: Page('Asks for the code; or says why none was emailed (401 in JSON)', SecondFactorAsked),
+      303: GoesOn,
       401: InJson('No code was emailed', SecondFactorRequired),
     },
   ),
@@ -144,6 +149,7 @@ export const mfaDocumentation: Documentation = {
     enrollmentToken,
     {
       200: Page('Asks for the code; or says why none was emailed (401 in JSON)', EmailCodeBegun),
+      303: GoesOn,
       401: InJson('No code was emailed', EmailCodeRefused),
     },
   ),
