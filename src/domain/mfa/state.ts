@@ -3,6 +3,7 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/assignments/production-people.js';
+import { firstFactorOf } from '../first-factor-of.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 
 /** Factors that a person enrolls; recovery codes come with the first of them. */
@@ -82,8 +83,7 @@ export const cameByMail = ({
   amr,
   ssoConnectionId = null,
 }: Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'>) =>
-  method === 'email_otp' ||
-  (method === 'session' && ssoConnectionId === null && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));
+  method === 'email_otp' || (method === 'session' && ssoConnectionId === null && firstFactorOf(amr) === 'email_otp');
 
 /**
  * An emailed code to an unconfirmed address is only offered where there is no other factor: no later sign-in asks for
