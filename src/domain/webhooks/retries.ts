@@ -29,6 +29,11 @@ export function nextAttemptAt(schedule: RetrySchedule, { attempts, retryAfter, n
 /** Returns the milliseconds of a `Retry-After`, a number of seconds or a date (RFC 9110 §10.2.3); 0 if unreadable. */
 function retryAfterMs(text: string | null, now: Date): number {
   if (text === null) return 0;
-  const ms = /^\d{1,10}$/.test(text) ? Number(text) * 1000 : /GMT$/.test(text) ? Date.parse(text) - now.getTime() : 0;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : dateIn(text) - now.getTime();
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }
+
+/** One of the three forms of a date, as C's `asctime` writes it, has no zone: it is in UTC (RFC 9110 §5.6.7). */
+const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/;
+
+const dateIn = (text: string): number => Date.parse(asctime.test(text) ? `${text} GMT` : /GMT$/.test(text) ? text : '');
