@@ -259,6 +259,17 @@ test('a test is a delivery to that webhook alone, and its process is requested',
   expect((await call('POST', `/webhooks/${id}/test`)).body.error.code).toBe('webhook.inactive');
 });
 
+test('a test is sent although the clock of the api is behind that by which the webhook was disabled before', async () => {
+  const call = await onThePublicApi();
+  const { id } = (await call('POST', '/webhooks', wanted)).body.data;
+  api.clock.advance(-60_000);
+  for (const is_active of [false, true]) await call('PATCH', `/webhooks/${id}`, { is_active });
+  const { body } = await call('POST', `/webhooks/${id}/test`);
+  const shown = (await call('GET', `/webhooks/${id}/deliveries/${body.data.id}`)).body.data;
+  api.clock.advance(60_000);
+  expect(shown).toMatchObject({ status: 'pending', ended_reason: null });
+});
+
 test('deliveries are listed, filtered and read with their attempts', async () => {
   const call = await onThePublicApi();
   const { id } = (await call('POST', '/webhooks', { url, event_types: ['role.created', 'role.deleted'] })).body.data;

@@ -110,7 +110,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
         await lockOwner(tx, scope);
         const webhook = await activeWebhook(tx, scope, webhookId);
         const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
-        const delivery = testOf(webhook, eventId, now());
+        const delivery = testOf(webhook, eventId, await databaseTime(tx));
         await tx.insert(WebhookDelivery, delivery);
         await startLater(tx, 'webhookDelivery', webhookDeliveryInput(delivery));
         return { ...delivery, attempts: [] };
@@ -146,6 +146,12 @@ const placeOf = ({ accountId, applicationId, environmentId }: WebhookScope) => (
   applicationId: applicationId ?? null,
   environmentId: environmentId ?? null,
 });
+
+/** The clock of stops: by that of an api which is behind, a new delivery would have ended with those before it. */
+async function databaseTime(tx: EntityManager): Promise<Date> {
+  const [row] = await tx.query<{ at: Date }[]>('select clock_timestamp() as at');
+  return row!.at; // there is always one
+}
 
 function testOf({ id: webhookId, accountId, environmentId }: Webhook, eventId: string, at: Date): WebhookDelivery {
   const body = {
