@@ -197,6 +197,18 @@ test('the delivery whose receiver is gone ends with that answer, and the others 
   expect(shown).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_gone' });
 });
 
+test('a delivery that was being created when the receiver was gone ends for that reason, too', async () => {
+  const { id, deliveries } = await awaited(2);
+  const [asked, late] = deliveries as [string, string];
+  await attempts().attempt(asked, id);
+  await rowsOf(api, `update webhook_deliveries set created_at = clock_timestamp() where id = '${late}'`);
+  posts.length = 0;
+  expect(await attempts().attempt(late, id)).toMatchObject({ status: 'cancelled', wakeAt: null });
+  expect(posts).toEqual([]);
+  const rows = new Map((await deliveriesOf(api, account)).map((row) => [row.id, row.ended_reason]));
+  expect([rows.get(asked), rows.get(late)]).toEqual(['webhook_gone', 'webhook_gone']);
+});
+
 test('deleting an environment reads no waiting delivery of its webhooks', async () => {
   const { body } = await ask('POST', `/applications/${account.applicationSlug}/environments`, {
     name: 'Elsewhere',

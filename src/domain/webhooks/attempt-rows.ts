@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { WebhookDisabledReason } from '../../../entities/webhook.js';
 import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import { logoutEventType, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
@@ -21,6 +22,7 @@ export interface BegunAttempt {
    * Null, as the columns after it, if the subscription was deleted, or the client receives no logout tokens any more.
    */
   isActive: boolean | null;
+  disabledReason: WebhookDisabledReason | null;
   url: string;
   /** Of a client; the secrets are those of a subscription. */
   clientId: string;
@@ -59,7 +61,7 @@ select d.status, d.next_attempt_at as "nextAttemptAt", d.attempt_count as "attem
   ${stopOf('reason', 'd')} as stopped,
   d.event_type = '${logoutEventType}' as "isLogout", c.client_id as "clientId", c.backchannel_logout_session_required as "needsSession",
   coalesce(w.is_active, c.client_id is not null or null) as "isActive", coalesce(w.url, c.backchannel_logout_uri) as url,
-  w.secret, w.previous_secret as "previousSecret",
+  w.disabled_reason as "disabledReason", w.secret, w.previous_secret as "previousSecret",
   w.previous_secret_until as "previousSecretUntil", (select attempt_count from begun) as number
 from webhook_deliveries d left join webhooks w on w.id = d.webhook_id
   left join lateral (${receivingClient('c.client_id, c.backchannel_logout_uri, c.backchannel_logout_session_required')}) c on true

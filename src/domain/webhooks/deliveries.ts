@@ -134,10 +134,17 @@ export function createWebhookDeliveries({
     return sealed.map((text) => sealing.open(text, webhookSecretContext(webhook.webhookId)));
   }
 
-  /** Cancels a delivery that its receiver does not want any more: it was switched off or deleted after the fan-out. */
-  function cancelUnwanted(id: string, { isLogout, isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
+  /**
+   * Cancels a delivery that its receiver does not want any more: it was switched off or deleted after the fan-out, or
+   * during it, and then nothing has stopped this delivery.
+   */
+  function cancelUnwanted(
+    id: string,
+    { isLogout, isActive, disabledReason, stopped }: BegunAttempt,
+  ): Promise<DeliveryLook> {
     if (isLogout) return cancel(id, 'client_without_logout_uri');
-    return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : 'webhook_disabled'));
+    const switchedOff = disabledReason === 'gone' ? 'webhook_gone' : 'webhook_disabled';
+    return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : switchedOff));
   }
 
   function cancel(id: string, reason: CancelReason): Promise<DeliveryLook> {
