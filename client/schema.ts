@@ -5969,6 +5969,7 @@ export interface components {
                 saml_entity_id: string | null;
                 saml_sso_url: string | null;
                 saml_slo_url: string | null;
+                saml_slo_response_url: string | null;
                 saml_signing_cert: string | null;
                 /** @description The certificates in `saml_signing_cert`. An email and the event `sso_connection.certificate_expiring` warn 30 days, and 7 days, before the last one expires; sign-ins continue to work after that. */
                 certificates: components["schemas"]["SsoCertificate"][];
@@ -6026,6 +6027,11 @@ export interface components {
              * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`.
+             */
+            saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
@@ -6086,6 +6092,11 @@ export interface components {
              * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`.
+             */
+            saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
@@ -7777,6 +7788,11 @@ export interface components {
              * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`.
+             */
+            saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
@@ -7832,6 +7848,11 @@ export interface components {
              * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`.
+             */
+            saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
@@ -7889,6 +7910,11 @@ export interface components {
              * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`.
+             */
+            saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**

@@ -45,6 +45,8 @@ export class SsoConnection {
   @Column('text', { nullable: true }) samlEntityId!: string | null;
   @Column('text', { nullable: true }) samlSsoUrl!: string | null;
   @Column('text', { nullable: true }) samlSloUrl!: string | null;
+  /** Where our responses to its logout requests go; null: to `samlSloUrl` as well. */
+  @Column('text', { nullable: true }) samlSloResponseUrl!: string | null;
   /** One certificate in PEM, or several concatenated ones while the provider changes its key. */
   @Column('text', { nullable: true }) samlSigningCert!: string | null;
   /** When a mail last warned that these expire. */

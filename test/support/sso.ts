@@ -79,6 +79,7 @@ export async function newOidcConnection(
     samlEntityId: null,
     samlSsoUrl: null,
     samlSloUrl: null,
+    samlSloResponseUrl: null,
     samlSigningCert: null,
     samlCertificateWarnedAt: null,
     samlSignatureAlgorithm: null,

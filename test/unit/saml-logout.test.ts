@@ -123,6 +123,18 @@ test('our answer names its request, signed, with the state that came', async () 
   expect(await protocol.answerLogout(without, { id: '_logout', relayState: null })).toBeNull();
 });
 
+test('our answer goes where the provider wants responses, and says so; our request does not', async () => {
+  const elsewhere = { ...connection, samlSloResponseUrl: 'https://idp.example/back?tenant=1' };
+  const url = new URL((await protocol.answerLogout(elsewhere, { id: '_logout', relayState: null })) ?? '');
+  expect([url.origin + url.pathname, url.searchParams.get('tenant')]).toEqual(['https://idp.example/back', '1']);
+  const xml = inflateRawSync(Buffer.from(url.searchParams.get('SAMLResponse') ?? '', 'base64')).toString();
+  expect(xml).toContain('Destination="https://idp.example/back?tenant=1"');
+  const nameId = { value: 'ana', format: 'x', nameQualifier: null, spNameQualifier: null };
+  const handle = { protocol: 'saml', nameId, sessionIndex: null } as const;
+  const left = await protocol.leave(elsewhere, { logoutId: 'the-row', state: 'the-state', handle });
+  expect(leavingIn(left ?? '').at).toBe('https://idp.example/slo');
+});
+
 test.each(['sha256', 'sha512'])(
   'our signature with %s covers the query as it is written, whatever the state contains',
   async (hash) => {

@@ -46,9 +46,26 @@ describe('the metadata of a provider', () => {
       samlEntityId: 'https://idp.example',
       samlSsoUrl: 'https://idp.example/redirect?a=1&b=2',
       samlSloUrl: 'https://idp.example/logout',
+      samlSloResponseUrl: null,
       samlSigningCert: new X509Certificate(key.certificate).toString().trim(),
       samlNameIdFormat: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
     });
+  });
+
+  test('says where responses to logout requests go, for the redirect binding', () => {
+    const logout = (binding: string, responses: string) =>
+      `<md:SingleLogoutService Binding="${bindings}:${binding}" Location="https://idp.example/${binding}" ResponseLocation="${responses}"/>`;
+    const others = logout('HTTP-POST', 'https://idp.example/posted');
+    const read = (...services: string[]) =>
+      parseMetadata(entity(keyDescriptor(bare(key.certificate)) + redirect + services.join('')), now);
+    expect(read(others, logout('HTTP-Redirect', ' https://idp.example/back?a=1&amp;b=2 '))).toMatchObject({
+      samlSloUrl: 'https://idp.example/HTTP-Redirect',
+      samlSloResponseUrl: 'https://idp.example/back?a=1&b=2',
+    });
+    expect(read(others, logout('HTTP-Redirect', ''))).toMatchObject({ samlSloResponseUrl: null });
+    expect(read(others)).toMatchObject({ samlSloUrl: null, samlSloResponseUrl: null });
+    for (const wrong of ['back', `https://idp.example/${'x'.repeat(2048)}`])
+      expect(() => read(logout('HTTP-Redirect', wrong))).toThrow('The ResponseLocation of its SingleLogoutService');
   });
 
   test('may have several certificates, of which those for signing count, once each', () => {

@@ -24,6 +24,7 @@ type Stored = Pick<
   | 'samlEntityId'
   | 'samlSsoUrl'
   | 'samlSloUrl'
+  | 'samlSloResponseUrl'
   | 'samlSigningCert'
   | 'samlSignatureAlgorithm'
   | 'samlWantAssertionsSigned'
@@ -48,6 +49,7 @@ export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> =
   samlEntityId: null,
   samlSsoUrl: null,
   samlSloUrl: null,
+  samlSloResponseUrl: null,
   samlSigningCert: null,
   samlSignatureAlgorithm: type === 'saml' ? 'sha256' : null,
   samlWantAssertionsSigned: true,
@@ -68,6 +70,7 @@ export const emptySettings = (type: SsoType): Omit<ConnectionSettings, 'name'> =
 const urls = [
   ['samlSsoUrl', 'browser'],
   ['samlSloUrl', 'browser'],
+  ['samlSloResponseUrl', 'browser'],
   ['oidcDiscoveryUrl', 'us'],
 ] as const;
 

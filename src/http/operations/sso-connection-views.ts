@@ -26,6 +26,15 @@ const SettingFields = {
   saml_slo_url: Optional(
     Nullable(Type.String({ ...Url, description: 'The single logout URL of the provider, if it has one.' })),
   ),
+  saml_slo_response_url: Optional(
+    Nullable(
+      Type.String({
+        ...Url,
+        description:
+          "Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`.",
+      }),
+    ),
+  ),
   saml_signing_cert: Optional(
     Nullable(
       Type.String({
@@ -137,6 +146,7 @@ export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<Conn
     samlEntityId: body.saml_entity_id,
     samlSsoUrl: body.saml_sso_url,
     samlSloUrl: body.saml_slo_url,
+    samlSloResponseUrl: body.saml_slo_response_url,
     samlSigningCert: body.saml_signing_cert,
     samlSignatureAlgorithm: body.saml_signature_algorithm,
     samlWantAssertionsSigned: body.saml_want_assertions_signed,
@@ -198,6 +208,7 @@ export const ConnectionView = Resource('SsoConnection', {
     saml_entity_id: Nullable(Type.String()),
     saml_sso_url: Nullable(Type.String()),
     saml_slo_url: Nullable(Type.String()),
+    saml_slo_response_url: Nullable(Type.String()),
     saml_signing_cert: Nullable(Type.String()),
     certificates: Type.Array(Resource('SsoCertificate', CertificateFields), {
       description:
@@ -258,6 +269,7 @@ export const presentConnection = ({ connection: one, defaultRole, serviceProvide
     saml_entity_id: one.samlEntityId,
     saml_sso_url: one.samlSsoUrl,
     saml_slo_url: one.samlSloUrl,
+    saml_slo_response_url: one.samlSloResponseUrl,
     saml_signing_cert: one.samlSigningCert,
     certificates: datesOf(one.samlSigningCert ?? '').map(presentCertificate),
     saml_signature_algorithm: one.samlSignatureAlgorithm,

@@ -93,6 +93,7 @@ test('an organization creates its connection: the detail is that of the specific
       saml_entity_id: null,
       saml_sso_url: null,
       saml_slo_url: null,
+      saml_slo_response_url: null,
       saml_signing_cert: null,
       certificates: [],
       saml_signature_algorithm: null,
@@ -211,6 +212,7 @@ test('everything but the type can be changed; a request for the present values i
   const change = {
     name: 'New',
     saml_slo_url: 'https://idp.example/slo',
+    saml_slo_response_url: 'https://idp.example/slo-response',
     saml_signature_algorithm: 'sha512',
     force_authn: true,
     saml_want_assertions_signed: false,
@@ -244,6 +246,8 @@ describe('an invalid setting', () => {
     ['saml', { saml_sso_url: 'http://idp.example/sso' }, []], // development
     ['saml', { saml_sso_url: 'ftp://idp.example/sso' }, ['saml_sso_url scheme']],
     ['saml', { saml_slo_url: 'https://10.0.0.1/slo' }, ['saml_slo_url address']],
+    ['saml', { saml_slo_response_url: 'https://10.0.0.1/slo' }, ['saml_slo_response_url address']],
+    ['oidc', { saml_slo_response_url: 'https://idp.example/slo' }, ['saml_slo_response_url not_of_type']],
     ['saml', { saml_sso_url: 'https://me:pw@idp.example/' }, ['saml_sso_url credentials']],
     ['saml', { saml_signing_cert: 'MIIC' }, ['saml_signing_cert malformed']],
     ['saml', { saml_signing_cert: '' }, ['saml_signing_cert minLength']],
@@ -528,11 +532,20 @@ describe('metadata', () => {
       saml_entity_id: 'https://idp.example/saml',
       saml_sso_url: 'https://idp.example/sso',
       saml_slo_url: 'https://idp.example/slo',
+      saml_slo_response_url: null,
       status: 'configuring',
       saml_name_id_format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
     });
     expect(imported.json().data.connection.saml_signing_cert.trim()).toBe((await someCertificate()).trim());
     expect(outcomeOf(await server('POST', `${path}/activate`))).toBe('200');
+    const answeredAt = (url: string) =>
+      server('POST', `${path}/import-metadata`, {
+        metadata_xml: metadata_xml.replace('example/slo"', `example/slo" ResponseLocation="${url}"`),
+      });
+    const back = 'https://idp.example/slo-response';
+    expect((await answeredAt(back)).json().data.connection.saml_slo_response_url).toBe(back);
+    expect(faultsOf(await answeredAt('https://10.0.0.1/slo'))).toEqual(['saml_slo_response_url address']);
+    expect((await answeredAt('')).json().data.connection.saml_slo_response_url).toBeNull();
     const only = await providerMetadata({ certificates: [await certificateFor(-1)] });
     expect(faultsOf(await server('POST', `${path}/import-metadata`, { metadata_xml: only }))).toEqual([
       'saml_signing_cert expired',

@@ -78,7 +78,8 @@ export async function verifyLogoutRequest(
 }
 
 /**
- * Returns the URL that takes our response to a LogoutRequest to the provider; null if the provider has no logout URL.
+ * Returns the URL that takes our response to a LogoutRequest to the provider, where it wants responses (SAML 2.0 Metadata
+ * §2.2.2); null if it has no logout URL.
  * @param relayState of the request; it is sent back unchanged
  */
 export async function logoutResponseUrl(
@@ -86,9 +87,10 @@ export async function logoutResponseUrl(
   { id, relayState }: { id: string; relayState: string | null },
   sending: Sending,
 ): Promise<string | null> {
-  if (!connection.samlSloUrl) return null;
+  const logoutUrl = connection.samlSloResponseUrl ?? connection.samlSloUrl;
+  if (!logoutUrl) return null;
   const answered = { ID: id, issuer: '', nameID: '', nameIDFormat: '' };
-  const library = await sender(connection, sending);
+  const library = await sender(connection, { ...sending, logoutUrl });
   const url = await library.getLogoutResponseUrlAsync(answered, relayState ?? '', {}, true);
   return signedUrl(url, connection, sending.key.privateKey);
 }
@@ -113,7 +115,8 @@ export async function logoutRequestUrl(
   { logoutId, state, handle: { nameId, sessionIndex } }: Leaving,
   sending: Sending,
 ): Promise<string | null> {
-  if (!connection.samlSloUrl) return null;
+  const { samlSloUrl: logoutUrl } = connection;
+  if (!logoutUrl) return null;
   const profile = {
     issuer: '',
     nameID: nameId.value,
@@ -122,7 +125,7 @@ export async function logoutRequestUrl(
     ...(nameId.spNameQualifier !== null && { spNameQualifier: nameId.spNameQualifier }),
     ...(sessionIndex !== null && { sessionIndex }),
   };
-  const library = await sender(connection, { ...sending, messageId: messageIdOf(logoutId) });
+  const library = await sender(connection, { ...sending, logoutUrl, messageId: messageIdOf(logoutId) });
   return signedUrl(await library.getLogoutUrlAsync(profile, state, {}), connection, sending.key.privateKey);
 }
 
@@ -155,7 +158,7 @@ function assertSentTo(sloUrl: string, { attributes }: XmlElement): void {
 
 async function sender(
   connection: SsoConnection,
-  { baseUrl, messageId }: Pick<Sending, 'baseUrl'> & { messageId?: string },
+  { baseUrl, logoutUrl, messageId }: Pick<Sending, 'baseUrl'> & { logoutUrl: string; messageId?: string },
 ): Promise<SAML> {
   const { certificates, ssoUrl } = providerOf(connection);
   const { entityId, sloUrl } = samlServiceProviderOf(baseUrl, connection.id);
@@ -165,7 +168,7 @@ async function sender(
     issuer: entityId,
     callbackUrl: sloUrl,
     entryPoint: ssoUrl,
-    logoutUrl: connection.samlSloUrl ?? '',
+    logoutUrl,
     ...(messageId && { generateUniqueId: () => messageId }),
   });
 }

@@ -12,6 +12,8 @@ export interface SamlSettings {
   /** Its URL for the HTTP-Redirect binding. */
   samlSsoUrl: string;
   samlSloUrl: string | null;
+  /** Where our responses to its logout requests go, if not to `samlSloUrl`. */
+  samlSloResponseUrl: string | null;
   /** All signing certificates in PEM, one after the other. */
   samlSigningCert: string;
   samlNameIdFormat: string | null;
@@ -35,12 +37,15 @@ export function parseMetadata(xml: string, now: Date): SamlSettings {
   assertCurrent(role, now);
   const samlEntityId = entity.attributes.get('entityID')?.trim();
   if (!samlEntityId || samlEntityId.length > 1024) throw new MetadataRefused('It has no entityID, or too long a one');
-  const samlSsoUrl = locationOf(role, 'SingleSignOnService');
+  const samlSsoUrl = urlOf(endpointOf(role, 'SingleSignOnService'), 'Location');
   if (!samlSsoUrl) throw new MetadataRefused('It has no SingleSignOnService with the HTTP-Redirect binding');
+  const logout = endpointOf(role, 'SingleLogoutService');
+  const samlSloUrl = urlOf(logout, 'Location');
   return {
     samlEntityId,
     samlSsoUrl,
-    samlSloUrl: locationOf(role, 'SingleLogoutService'),
+    samlSloUrl,
+    samlSloResponseUrl: samlSloUrl && urlOf(logout, 'ResponseLocation'),
     samlSigningCert: signingCertificatesOf(role),
     samlNameIdFormat: formatOf(role),
   };
@@ -81,14 +86,17 @@ function assertCurrent({ attributes }: XmlElement, now: Date): void {
   if (until <= now.getTime()) throw new MetadataRefused(`It was valid until ${new Date(until).toISOString()}`);
 }
 
-/** Returns a service's URL for the redirect binding; of several the first, as ordered by the provider. */
-function locationOf(role: XmlElement, service: string): string | null {
-  const endpoint = childrenOf(role, md, service).find(({ attributes }) => attributes.get('Binding') === redirect);
-  const location = endpoint?.attributes.get('Location')?.trim();
-  if (!location) return null;
-  if (location.length > 2048 || !URL.canParse(location))
-    throw new MetadataRefused(`The Location of its ${service} is not a URL`);
-  return location;
+/** Returns a service's endpoint for the redirect binding; of several the first, as ordered by the provider. */
+const endpointOf = (role: XmlElement, service: string): XmlElement | undefined =>
+  childrenOf(role, md, service).find(({ attributes }) => attributes.get('Binding') === redirect);
+
+/** Returns one of an endpoint's URLs: where requests go, or where responses go if that differs (Metadata §2.2.2). */
+function urlOf(endpoint: XmlElement | undefined, attribute: 'Location' | 'ResponseLocation'): string | null {
+  const url = endpoint?.attributes.get(attribute)?.trim();
+  if (!endpoint || !url) return null;
+  if (url.length > 2048 || !URL.canParse(url))
+    throw new MetadataRefused(`The ${attribute} of its ${endpoint.name} is not a URL`);
+  return url;
 }
 
 /** Returns the signing certificates; a key without a use is for signing, too (Metadata §2.4.1.1). */
