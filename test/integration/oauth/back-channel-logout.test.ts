@@ -3,17 +3,12 @@ import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { createLocalJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
 import { createClientManagement } from '../../../src/domain/oidc/clients/management.js';
-import { createLogoutTokens } from '../../../src/domain/oidc/tokens/logout-tokens.js';
 import { endSessions } from '../../../src/domain/sessions/end-sessions.js';
-import { createWebhookDeliveries } from '../../../src/domain/webhooks/deliveries.js';
-import { fanOutWebhooks } from '../../../src/domain/webhooks/fan-out.js';
 import { minutes } from '../../../src/platform/clock.js';
-import { loopback } from '../../../src/platform/outbound/addresses.js';
-import { createOutbound, type Outbound } from '../../../src/platform/outbound/fetch.js';
-import { createGuard } from '../../../src/platform/outbound/guard.js';
-import { post } from '../../../src/platform/outbound/post.js';
+import { createOutbound } from '../../../src/platform/outbound/fetch.js';
 import type { Browser } from '../../support/oauth/browser.js';
 import type { TestClient, TestEnvironment, TestIdentity } from '../../support/oauth/environment.js';
+import { createLogoutDelivery } from '../../support/oauth/logout-tokens.js';
 import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor } from '../../support/oauth/tokens.js';
 import { startReceiver } from '../../support/webhooks.js';
@@ -46,42 +41,9 @@ async function clientWithLogout(of = environment) {
   return { ...client, path };
 }
 
-/** Takes the receiver for a public one, whose answers would be kept if they were those of a webhook. */
-const guard = createGuard({ allowedNetworks: loopback, resolveName: async () => [], isPublic: () => true });
-const asPublic: Pick<Outbound, 'post'> = { post: (url, message) => post(guard, url, message) };
-
-const deliveries = (schedule: readonly number[] = [minutes(1)], outbound = asPublic) =>
-  createWebhookDeliveries({
-    db: world.db,
-    sealing: world.sealing,
-    outbound,
-    signLogoutToken: createLogoutTokens({ keys: world.keys, now: world.now }),
-    now: world.now,
-    schedule,
-    onFault: (error) => world.faults.push(error),
-  });
-
-interface Row {
-  id: string;
-  webhook_id: string;
-  account_id: string;
-  status: string;
-  ended_reason: string | null;
-}
-const rows = () =>
-  world.query<Row>(
-    'select id, webhook_id, account_id, status, ended_reason from webhook_deliveries where account_id = $1 order by created_at, id',
-    [environment.accountId],
-  );
-async function fanOut(): Promise<void> {
-  while ((await fanOutWebhooks(world.db, 100)).events > 0);
-}
-/** Does what the workers do: derives the deliveries, and attempts each once. */
-async function deliver(by = deliveries()): Promise<Row[]> {
-  await fanOut();
-  for (const { id, webhook_id, account_id } of await rows()) await by.attempt(id, webhook_id, account_id);
-  return rows();
-}
+const { deliveries, fanOut, ...workers } = createLogoutDelivery(world);
+const rows = () => workers.rows(environment.accountId);
+const deliver = (by = deliveries()) => workers.deliver(environment.accountId, by);
 
 /** What a relying party does with the request (§2.6): it has the client's id, the issuer and the published keys. */
 async function verified({ path, clientId }: Pick<TestClient, 'clientId'> & { path: string }, at = 0) {

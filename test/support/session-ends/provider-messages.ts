@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { hours, minutes } from '../../../src/platform/clock.js';
+import { logoutRequestXml, signedQuery } from '../saml/logout.js';
+import { type LiveConnection, type LivePerson, samlResponsesAt, type World } from './world.js';
+
+const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+
+/** Draws whom a provider speaks of, and which sessions it names: mostly some that it has begun. */
+function someEnd({ random, people, model }: World, by: LiveConnection) {
+  const of = random.of(people.filter((one) => one.by === by)) as LivePerson;
+  const all = model.providerSessions.filter((one) => one.by === by);
+  const of1 = random.of(all.filter((one) => random.below(4) === 0 || one.of === of).slice(-6));
+  const index = random.below(6) === 0 ? `_never-${randomUUID()}` : (of1?.index ?? null);
+  return { of, index, owner: of1?.of as LivePerson | undefined };
+}
+
+const forget = (it: World, index: string | null, of: LivePerson | null) => {
+  it.there = it.there.filter((one) => (index === null ? one.of !== of : one.index !== index));
+};
+
+/** The SAML provider reports a sign-out of its own, or something comes that looks like it. */
+export async function samlLogout(it: World): Promise<string> {
+  const { random, saml, service, model, connections } = it;
+  const by = connections[0] as LiveConnection;
+  const { of, index } = someEnd(it, by);
+  const kind = random.of(['good', 'good', 'good', 'unsigned', 'forged', 'late', 'elsewhere', 'of nobody'] as const);
+  const sloPath = `/sso/saml/${by.id}/slo`;
+  const nameId = kind === 'of nobody' ? `nobody@${by.type}.example` : of.email;
+  const named = index === null ? '' : `<samlp:SessionIndex>${index}</samlp:SessionIndex>`;
+  const xml = logoutRequestXml({
+    issuer: saml.issuer,
+    destination: `${service.baseUrl}${kind === 'elsewhere' ? '/sso/saml/slo' : sloPath}`,
+    issueInstant: new Date(it.now() - (kind === 'late' ? minutes(7) : 0)),
+    content: `<saml:NameID>${nameId}</saml:NameID>${named}`,
+  });
+  const signed = signedQuery('SAMLRequest', xml, kind === 'forged' ? it.strangersKey : saml.key);
+  const url = `${sloPath}?${kind === 'unsigned' ? signed.replace(/&SigAlg=.*/, '') : signed}`;
+  const answer = await service.browser().get(url);
+  if (kind !== 'good' && kind !== 'of nobody') {
+    expect(refusalIn(answer)).toBe(refusals[kind]);
+    return `${kind} ${of.email}`;
+  }
+  expect([answer.statusCode, leadingTo(answer)]).toEqual([303, samlResponsesAt]);
+  if (kind === 'good') {
+    model.endByProvider(by, { of, indexes: index === null ? [] : [index], ifUnknown: 'all' });
+    forget(it, index, of);
+  }
+  if (random.below(3) === 0) expect(refusalIn(await service.browser().get(url))).toBe('replayed');
+  return `${kind} ${of.email} ${index}`;
+}
+
+const refusals = {
+  unsigned: 'unsigned',
+  forged: 'signature_invalid',
+  late: 'expired',
+  elsewhere: 'destination_mismatch',
+};
+const refusalIn = ({ body }: { body: string }) => /<dd class="code">sso\.([a-z_]+)</.exec(body)?.[1];
+
+function leadingTo({ headers }: { headers: Record<string, unknown> }): string {
+  const { origin, pathname } = new URL(String(headers.location));
+  return origin + pathname;
+}
+
+const wrongs: Record<string, (claims: Record<string, unknown>) => Record<string, unknown>> = {
+  audience: () => ({ aud: 'another' }),
+  issuer: () => ({ iss: 'https://evil.example' }),
+  nonce: () => ({ nonce: 'the nonce' }),
+  events: () => ({ events: {} }),
+  nobody: () => ({ sub: undefined, sid: undefined }),
+  age: ({ iat }) => ({ iat: Number(iat) - hours(2) / 1000, exp: undefined }),
+};
+
+/** The OpenID provider reports a sign-out of its own by a logout token, or something comes that looks like it. */
+export async function openIdLogout(it: World): Promise<string> {
+  const { random, oidc, service, model, connections, now } = it;
+  const by = connections[1] as LiveConnection;
+  const { of, index, owner } = someEnd(it, by);
+  const saysWho = index === null || random.below(2) === 0;
+  const iat = Math.floor(now() / 1000);
+  const wrong = random.below(3) === 0 ? random.of(Object.keys(wrongs)) : null;
+  const right = {
+    ...{ iat, exp: iat + 120, jti: randomUUID(), events: logoutEvent },
+    ...{ sub: saysWho ? of.name : undefined, sid: index ?? undefined },
+  };
+  const token = await oidc.idToken({ ...right, ...(wrong && wrongs[wrong]?.(right)) }, { typ: 'logout+jwt' });
+  const say = () => service.browser().post(`/sso/oidc/${by.id}/backchannel-logout`, { logout_token: token });
+  const answer = await say();
+  if (wrong !== null) {
+    expect([wrong, answer.statusCode]).toEqual([wrong, 400]);
+    return `wrong ${wrong}`;
+  }
+  expect(answer.statusCode).toBe(200);
+  const whose = saysWho ? of : null;
+  model.endByProvider(by, { of: whose, indexes: index === null ? [] : [index], ifUnknown: 'unnamed' });
+  forget(it, index, whose);
+  if (random.below(3) === 0) it.repeats.push(say);
+  return `${saysWho ? of.email : 'somebody'} ${index} (of ${owner?.email})`;
+}
+
+/** A logout token comes once more, also after its person has signed in again: it is answered alike, and ends nothing. */
+export async function openIdLogoutAgain(it: World): Promise<string> {
+  const say = it.repeats.pop();
+  if (!say) return 'nothing';
+  const { statusCode } = await say();
+  // After its two minutes it is late.
+  expect([200, 400]).toContain(statusCode);
+  return `${statusCode}`;
+}
