@@ -10,3 +10,5 @@ export const freshHistory = 'fresh-history';
 export const rowReminds = 'row-reminds';
 /** A failed mail that is retried before its run has ended is sent by that run. */
 export const retriedWhileItFailed = 'retried-while-it-failed';
+/** A change of an address reads its row first: it may have ended before its process was started. */
+export const readFirst = 'read-first';

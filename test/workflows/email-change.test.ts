@@ -31,11 +31,11 @@ async function startChange(expiresInMs: number, looks: EmailChangeStatus[]) {
 }
 
 test('a change that nobody confirms expires at its time', async () => {
-  const { handle, activities, changeId } = await startChange(1_000, ['expired']);
+  const { handle, activities, changeId } = await startChange(1_000, ['pending', 'expired']);
   expect(await handle.query('state')).toBe('waiting');
   expect(await handle.result()).toBe('expired');
-  expect(activities.expireEmailChange.mock.calls).toEqual([[changeId]]);
-  await recordHistory('email-change-expired', handle);
+  expect(activities.expireEmailChange.mock.calls).toEqual([[changeId], [changeId]]);
+  await recordHistory('email-change-read-first-expired', handle);
 });
 
 test('a change whose row is not over yet, by its own clock, is looked at again after a while', async () => {
@@ -47,17 +47,23 @@ test('a change whose row is not over yet, by its own clock, is looked at again a
 });
 
 test.each(['confirmed', 'withdrawn'] as const)('a change that is %s ends at once, as the row says', async (status) => {
-  const { handle } = await startChange(hours(24), [status]);
+  const { handle } = await startChange(hours(24), ['pending', status]);
   await sleep(200);
   await handle.signal('ended');
   expect(await handle.result()).toBe(status);
-  await recordHistory(`email-change-${status}`, handle);
+  await recordHistory(`email-change-read-first-${status}`, handle);
+});
+
+test('a change that had ended before its process was started ends at once, as the row says', async () => {
+  const { handle } = await startChange(hours(24), ['withdrawn']);
+  expect(await handle.result()).toBe('withdrawn');
+  await recordHistory('email-change-read-first-ended-before', handle);
 });
 
 test('a signal that is sent by hand ends nothing', async () => {
-  const { handle, activities } = await startChange(hours(24), ['pending', 'confirmed']);
+  const { handle, activities } = await startChange(hours(24), ['pending', 'pending', 'confirmed']);
   await handle.signal('ended');
-  while (activities.expireEmailChange.mock.calls.length === 0) await sleep(20);
+  while (activities.expireEmailChange.mock.calls.length < 2) await sleep(20);
   await sleep(200);
   expect(await handle.query('state')).toBe('waiting');
   await handle.signal('ended');
@@ -72,7 +78,7 @@ test('a change that an operator cancels ends its row', async () => {
   expect((await handle.describe()).status.name).toBe('CANCELLED');
   expect(activities.cancelEmailChange.mock.calls).toEqual([[changeId]]);
   expect(await handle.query('state')).toBe('cancelled');
-  await recordHistory('email-change-cancelled', handle);
+  await recordHistory('email-change-read-first-cancelled', handle);
 });
 
 test('a change that is cancelled too late reports how it had ended', async () => {
@@ -81,5 +87,5 @@ test('a change that is cancelled too late reports how it had ended', async () =>
   expect(await handle.query('state')).toBe('waiting');
   await handle.cancel();
   expect(await handle.result()).toBe('confirmed');
-  await recordHistory('email-change-cancelled-too-late', handle);
+  await recordHistory('email-change-read-first-cancelled-too-late', handle);
 });

@@ -53,6 +53,6 @@ const emailChangeRun =
   };
 
 export const emailChangeRuns = {
-  'a new address that nobody confirms': emailChangeRun(['expireEmailChange'], soon, false),
+  'a new address that nobody confirms': emailChangeRun(['expireEmailChange', 'expireEmailChange'], soon, false),
   'a new address that an operator cancels': emailChangeRun(['cancelEmailChange'], hours(1), true),
 } satisfies Record<string, Begin>;
