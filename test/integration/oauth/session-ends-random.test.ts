@@ -103,7 +103,7 @@ async function introspected({ service }: World, { server }: LivePlace, token: Gr
   return (await postToken(service.app, server, { token }, '/oauth/introspect')).json().active;
 }
 
-test.each(seedsOf(1, 2))('in every history, exactly what should has ended, and everybody is told: %i', async (seed) => {
+test.each(seedsOf(1, 2, 6))('in every history, exactly what should has ended, and everybody is told: %i', async (seed) => {
   const it = await newWorld(parts, createRandom(seed));
   const seen = new Map<string, number>();
   await live(seed, 90, async (tell) => {
