@@ -156,6 +156,7 @@ export const exampleTexts: Record<string, string> = {
   saml_name_id_format: 'urn:oasis:names:tc:SAML:2.0:nameid-format:persistent',
   saml_signature_algorithm: 'sha256',
   saml_signing_cert: '-----BEGIN CERTIFICATE-----\nMIIC…\n-----END CERTIFICATE-----\n',
+  saml_slo_response_url: `${provider}/slo/response`,
   saml_slo_url: `${provider}/slo`,
   saml_sso_url: `${provider}/sso`,
   scim_group: 'Engineers',
