@@ -103,15 +103,18 @@ async function introspected({ service }: World, { server }: LivePlace, token: Gr
   return (await postToken(service.app, server, { token }, '/oauth/introspect')).json().active;
 }
 
-test.each(seedsOf(1, 2, 6))('in every history, exactly what should has ended, and everybody is told: %i', async (seed) => {
-  const it = await newWorld(parts, createRandom(seed));
-  const seen = new Map<string, number>();
-  await live(seed, 90, async (tell) => {
-    it.service.wait(seconds(1));
-    const step = it.random.of(steps);
-    tell(step.name);
-    tell(`  ${await step(it)}`);
-    await expectTold(it, seen);
-    await expectTheModel(it);
-  });
-});
+test.each(seedsOf(1, 2, 6))(
+  'in every history, exactly what should has ended, and everybody is told: %i',
+  async (seed) => {
+    const it = await newWorld(parts, createRandom(seed));
+    const seen = new Map<string, number>();
+    await live(seed, 90, async (tell) => {
+      it.service.wait(seconds(1));
+      const step = it.random.of(steps);
+      tell(step.name);
+      tell(`  ${await step(it)}`);
+      await expectTold(it, seen);
+      await expectTheModel(it);
+    });
+  },
+);
