@@ -21,7 +21,10 @@ export interface Received {
 }
 
 /** Starts a receiver on loopback. @param answer gets each message, and the number of earlier ones on its path */
-export async function startReceiver(answer: (message: Received, before: number, response: ServerResponse) => void) {
+export async function startReceiver(
+  answer: (message: Received, before: number, response: ServerResponse) => void,
+  address = '127.0.0.1',
+) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -34,10 +37,10 @@ export async function startReceiver(answer: (message: Received, before: number, 
       answer(message, before, response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: (path: string) => `http://127.0.0.1:${port}${path}`,
+    url: (path: string) => `http://${address}:${port}${path}`,
     at: (path: string) => received.filter((message) => message.path === path),
     stop: () =>
       new Promise<void>((resolve) => {

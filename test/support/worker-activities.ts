@@ -11,7 +11,7 @@ import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler } from '../../src/domain/processes/reconciler.js';
 import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
 import type { DomainSchedule } from '../../src/domain/sso-domains/schedule.js';
-import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
+import { createWebhookDeliveries, type WebhookDeliveriesDeps } from '../../src/domain/webhooks/deliveries.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
 import { createDns, type DnsOptions } from '../../src/platform/dns.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
@@ -30,6 +30,8 @@ export interface Healing {
   domains?: DomainSchedule & Pick<DnsOptions, 'servers'>;
   /** Waits between attempts to reach a webhook's receiver. */
   webhookRetries?: readonly number[];
+  /** What the deliveries of webhooks have instead of the worker's. */
+  webhooks?: Partial<WebhookDeliveriesDeps>;
 }
 
 const nobody = {
@@ -50,6 +52,7 @@ export function workerActivities(
     roleNotices = [days(7), days(1)],
     domains = nobody,
     webhookRetries: schedule = [seconds(5)],
+    webhooks,
   }: Healing = {},
 ) {
   const { now, sealing } = services;
@@ -80,6 +83,7 @@ export function workerActivities(
       now,
       schedule,
       onFault: () => {},
+      ...webhooks,
     }),
   });
 }
