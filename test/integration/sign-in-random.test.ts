@@ -6,6 +6,7 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
+import { type Grace, Graces } from '../support/graces-model.js';
 import { totpCode } from '../support/mfa.js';
 import { type Calls, callsWith } from '../support/nodes.js';
 import { newPublicClient } from '../support/public-client.js';
@@ -37,11 +38,6 @@ interface Person {
   app: { id: string; secret: string } | null;
   grace: Grace | null;
 }
-interface Grace {
-  status: 'running' | 'expired' | 'enrolled' | 'reset';
-  startedAt: number;
-  expiresAt: number;
-}
 interface Tokens {
   of: Person;
   access: string;
@@ -62,6 +58,7 @@ class Model {
   requiresMfa = false;
   isOpen = { organization: true, above: true };
   isUnder = false;
+  graces = new Graces();
 
   asks = ({ isMember }: Person) =>
     this.policy === 'required' ||
@@ -73,39 +70,24 @@ class Model {
     const done = { outcome: 'signed in', until: null };
     if (person.app) return this.policy === 'off' && !this.asks(person) ? done : { outcome: 'challenge', until: null };
     if (!this.asks(person)) return done;
-    const until = this.graceDays > 0 ? this.begin(person, at) : this.standing(person);
+    const until = this.graces.endOf(person, this.graceDays, at);
     if (until === null || until <= at) return { outcome: '403 mfa.enrollment_required', until: null };
     return { ...done, until };
   }
 
-  private standing = ({ grace }: Person) => (grace && grace.status !== 'reset' ? grace.expiresAt : null);
-
-  private begin(person: Person, at: number): number {
-    const { grace } = person;
-    if (!grace || grace.status === 'reset') this.give(person, at);
-    // A person whose factor was removed continues until their earlier end.
-    else if (grace.status === 'enrolled' && grace.expiresAt > at) grace.status = 'running';
-    return (person.grace as Grace).expiresAt;
-  }
-
-  give(person: Person, at: number): void {
-    person.grace = { status: 'running', startedAt: at, expiresAt: at + days(this.graceDays) };
-  }
-
   policyChanged(at: number): void {
-    for (const person of this.people) {
-      const { grace } = person;
-      if (grace?.status !== 'running' || grace.expiresAt <= at) continue;
-      if (!this.asks(person)) grace.status = 'reset';
-      // Nobody loses more than what is after tomorrow.
-      else grace.expiresAt = Math.max(grace.startedAt + days(this.graceDays), Math.min(grace.expiresAt, at + days(1)));
-    }
+    for (const person of this.people)
+      this.graces.policyChanged(person, {
+        isRequired: this.asks(person),
+        hasFactor: person.app !== null,
+        days: this.graceDays,
+        at,
+      });
   }
 
   reset(person: Person, at: number): void {
     person.app = null;
-    if (this.policy === 'required' && this.graceDays > 0) this.give(person, at);
-    else if (person.grace) person.grace.status = 'reset';
+    this.graces.reset(person, this.policy === 'required', this.graceDays, at);
   }
 
   /** Lets the process of a grace look. */
@@ -228,7 +210,7 @@ async function enroll(world: World, person: Person): Promise<void> {
   const added = await own('POST', '/mfa/totp/confirm', tokens.access, { enrollment_token, code });
   expect(outcomeOf(added)).toBe('201');
   person.app = { id: added.json().data.factor.id, secret };
-  if (person.grace && person.grace.status !== 'reset') person.grace.status = 'enrolled';
+  world.model.graces.enrolled(person);
 }
 
 async function removeFactor(world: World, person: Person): Promise<void> {
@@ -240,7 +222,7 @@ async function removeFactor(world: World, person: Person): Promise<void> {
   else {
     expect(removed).toBe('204');
     person.app = null;
-    if (person.grace?.status === 'enrolled') person.grace.status = 'reset'; // no policy requires one: as if there had been none
+    world.model.graces.removedLast(person, false);
   }
 }
 

@@ -11,8 +11,10 @@ export interface WaitingMail {
   values: Record<string, string | number>;
 }
 
+type Mailing = Pick<TestProvider, 'sealing' | 'now' | 'baseUrl' | 'db' | 'query'>;
+
 /** Returns the mails of an Environment that would be sent now, oldest first, without those with nothing to say. */
-export async function waitingMails(provider: TestProvider, environmentId: string): Promise<WaitingMail[]> {
+export async function waitingMails(provider: Mailing, environmentId: string): Promise<WaitingMail[]> {
   const { sealing, now, baseUrl, db } = provider;
   const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl: baseUrl });
   const rows = await provider.query<Pick<WaitingMail, 'template' | 'locale'> & { subject: string }>(

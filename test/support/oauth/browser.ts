@@ -3,11 +3,14 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 /** A browser with a cookie jar that sends forms. */
 export class Browser {
   readonly cookies = new Map<string, string>();
-  /** @param remoteAddress the address that the rate limits by network see */
+  /** @param from the address that the rate limits by network see; or what returns it, for each request anew */
   constructor(
     readonly app: FastifyInstance,
-    private readonly remoteAddress = '127.0.0.1',
+    private readonly from: string | (() => string) = '127.0.0.1',
   ) {}
+  private get remoteAddress(): string {
+    return typeof this.from === 'string' ? this.from : this.from();
+  }
 
   async get(url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') {
     const { remoteAddress } = this;
@@ -23,6 +26,12 @@ export class Browser {
     return this.keep(
       await this.app.inject({ method: 'POST', url, payload, headers: this.headers(sent), remoteAddress }),
     );
+  }
+  /** Sends JSON, as the script of a page does. */
+  async postJson(url: string, payload: object) {
+    const { remoteAddress } = this;
+    const headers = this.headers({ 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' });
+    return this.keep(await this.app.inject({ method: 'POST', url, payload, headers, remoteAddress }));
   }
   /** Submits the form of a page with its hidden fields, as a person would. */
   submit(page: LightMyRequestResponse, fields: Record<string, string>, headers: Record<string, string> = {}) {
