@@ -169,13 +169,18 @@ test('an event whose place has long passed, because its transaction committed sl
 });
 
 test('processed events that a held snapshot keeps, such as a dump’s, are not read again for each event', async () => {
-  const pages = async () => {
+  const pagesOnce = async () => {
     const explain =
       'explain (analyze, buffers, timing off, format json) select gatehouse_queue_webhooks(gen_random_uuid())';
     const [row] = await rowsOf<{ 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number } }] }>(api, explain);
     return row!['QUERY PLAN'][0].Plan['Shared Hit Blocks'];
   };
-  await pages(); // the first one reads the catalogue as well
+  /** The least of several: a new connection, or one whose caches were invalidated meanwhile, reads the catalogue as well. */
+  const pages = async () => {
+    const all = [];
+    for (let i = 0; i < 5; i++) all.push(await pagesOnce());
+    return Math.min(...all);
+  };
   const before = await pages();
   await asOwner(async (holder) => {
     await holder.query('begin isolation level repeatable read');
@@ -185,7 +190,6 @@ test('processed events that a held snapshot keeps, such as a dump’s, are not r
       `insert into webhook_queue (event_id, event_created_at) select gen_random_uuid(), now() from generate_series(1, 50000);
        delete from webhook_queue`,
     );
-    await pages();
     expect(await pages()).toBeLessThan(before + 100);
     await holder.query('rollback');
   }, api.database.ownerUrl);
