@@ -1953,7 +1953,7 @@ export interface paths {
         head?: never;
         /**
          * Update a webhook of the environment
-         * @description Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; events that occur while it is inactive are not delivered.
+         * @description Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; events that occur while it is inactive are not delivered, except those whose deliveries are created after its return.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -3883,7 +3883,7 @@ export interface paths {
         head?: never;
         /**
          * Update a webhook of the account
-         * @description Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; events that occur while it is inactive are not delivered.
+         * @description Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; events that occur while it is inactive are not delivered, except those whose deliveries are created after its return.
          *
          *     Requires the capability `account_webhooks.manage`.
          */

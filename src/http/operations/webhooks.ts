@@ -127,7 +127,7 @@ const updateWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     summary: `Update a webhook of the ${owner}`,
     description:
       'Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; ' +
-      'events that occur while it is inactive are not delivered.',
+      'events that occur while it is inactive are not delivered, except those whose deliveries are created after its return.',
     params: ById,
     exists,
     body: Body({
