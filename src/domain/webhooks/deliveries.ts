@@ -11,7 +11,7 @@ import { recordOfProcess } from '../events/process-events.js';
 import { logoutMessage, type SignLogoutToken } from '../logout-tokens/message.js';
 import { type Admission, createAdmission } from './admission.js';
 import { type AttemptResult, type BegunAttempt, beginAttempt } from './attempt-rows.js';
-import { type CancelReason, cancelPending } from './delivery-status.js';
+import { type CancelReason, cancelPending, switchedOffAs } from './delivery-status.js';
 import type { RetrySchedule } from './retries.js';
 import { webhookSecretContext } from './secrets.js';
 import { type DeliveryProgress, settleAttempt } from './settle.js';
@@ -143,8 +143,7 @@ export function createWebhookDeliveries({
     { isLogout, isActive, disabledReason, stopped }: BegunAttempt,
   ): Promise<DeliveryLook> {
     if (isLogout) return cancel(id, 'client_without_logout_uri');
-    const switchedOff = disabledReason === 'gone' ? 'webhook_gone' : 'webhook_disabled';
-    return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : switchedOff));
+    return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : switchedOffAs(disabledReason)));
   }
 
   function cancel(id: string, reason: CancelReason): Promise<DeliveryLook> {

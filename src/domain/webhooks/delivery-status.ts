@@ -1,4 +1,5 @@
 import { type EntityManager, LessThan } from 'typeorm';
+import type { WebhookDisabledReason } from '../../../entities/webhook.js';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { webhookDeliveryInput } from '../delivery-input.js';
 import { DomainError } from '../errors.js';
@@ -10,6 +11,10 @@ export type CancelReason =
   | 'webhook_gone'
   | 'client_without_logout_uri'
   | 'cancelled_by_operator';
+
+/** Returns why deliveries of a subscription end that was switched off; null as its reason: by an administrator. */
+export const switchedOffAs = (reason: WebhookDisabledReason | null) =>
+  reason === 'gone' ? ('webhook_gone' as const) : ('webhook_disabled' as const);
 
 /**
  * Cancels a delivery if it is pending, and returns whether it was. Its process finds the row cancelled when it reads it

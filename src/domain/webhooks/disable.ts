@@ -2,6 +2,7 @@ import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
 import { systemActor } from '../../platform/context.js';
 import { recordEvent } from '../events/record.js';
+import { switchedOffAs } from './delivery-status.js';
 import { writeRoutes } from './routes.js';
 import { stopWaiting } from './stops.js';
 
@@ -23,7 +24,7 @@ export async function disableWebhook(
   if (!affected) return null;
   const webhook = await tx.findOneByOrFail(Webhook, { id });
   await writeRoutes(tx, webhook);
-  await stopWaiting(tx, webhook, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled');
+  await stopWaiting(tx, webhook, switchedOffAs(reason));
   await recordEvent(tx, 'webhook.disabled', {
     ...webhook,
     resourceId: id,

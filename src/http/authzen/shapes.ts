@@ -1,5 +1,6 @@
 import { type TProperties, Type } from 'typebox';
 import { isUuid } from '../../platform/uuid.js';
+import { exampleId } from '../openapi/example-texts.js';
 
 /** What all operations of AuthZEN have in common. */
 export const asking = {
@@ -16,7 +17,7 @@ const Properties = { properties: Type.Optional(Type.Object({}, { additionalPrope
 const text = (example: string) => Type.String({ minLength: 1, maxLength: 255, example });
 const subjectType = text('identity');
 const resourceType = text('node');
-const id = text('01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70');
+const id = text(exampleId);
 
 export const Subject = Open({ type: subjectType, id, ...Properties });
 export const Action = Open({ name: text('invoice.view'), ...Properties });

@@ -1,14 +1,15 @@
 /** An id of a version 7 UUID, as the service makes them. */
 export const exampleId = '01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70';
+/** A text that only this service can read, and that names nobody. */
+export const exampleToken = 'q2Jt8V0aXc5nLrKfYw3sTzHdUe7pMgB1oCi4vRjQxEk';
 
 const issuer = 'https://id.example.com';
 const application = 'https://app.example.com';
 const provider = 'https://idp.acme.example';
 const connectionAt = (protocol: string, what: string) => `${issuer}/sso/${protocol}/${exampleId}/${what}`;
-const opaque = 'q2Jt8V0aXc5nLrKfYw3sTzHdUe7pMgB1oCi4vRjQxEk';
 const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIwMTkzNmQyZiJ9.c2lnbmF0dXJl';
 const cursor = 'AQAAAAAAAAMaAaIsrycLdfiTh_XmywdfWvko4jjpqdBO';
-const returned = `${application}/callback?code=${opaque}&state=af0ifjsldkj&iss=https%3A%2F%2Fid.example.com`;
+const returned = `${application}/callback?code=${exampleToken}&state=af0ifjsldkj&iss=https%3A%2F%2Fid.example.com`;
 
 /**
  * Examples of texts by the name of their property, if their schema has no `example`. A name that means different
@@ -34,7 +35,7 @@ export const exampleTexts: Record<string, string> = {
   allowed_origins: application,
   allowed_parents: 'region',
   amr: 'pwd',
-  answer: opaque,
+  answer: exampleToken,
   appSlug: 'portal',
   application_name: 'Portal',
   application_slug: 'portal',
@@ -46,8 +47,8 @@ export const exampleTexts: Record<string, string> = {
   captcha: '0x4AAAAAAADnPIDROrmt1Wwj',
   category: 'Invoices',
   'cf-turnstile-response': '0.zrSnRHO7h0HwSjSCU8oyzbjEtD8p',
-  challenge: opaque,
-  challenge_token: opaque,
+  challenge: exampleToken,
+  challenge_token: exampleToken,
   client_assertion: jwt,
   client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
   client_id: '01936d2f-6c0d-7a51-8e2b-4d9f1c7b3a58',
@@ -72,7 +73,7 @@ export const exampleTexts: Record<string, string> = {
   encryption: 'true',
   end: 'others',
   ended_reason: 'not_accepted_in_time',
-  enrollment: opaque,
+  enrollment: exampleToken,
   envSlug: 'development',
   environment_name: 'Development',
   environment_slug: 'development',
@@ -120,7 +121,7 @@ export const exampleTexts: Record<string, string> = {
   node_name: 'Berlin',
   node_type: 'site',
   nonce: 'n-0S6_WzA2Mj',
-  oidc_client_secret: opaque,
+  oidc_client_secret: exampleToken,
   oidc_discovery_url: provider,
   oidc_scopes: 'openid',
   older_than: '7d',
@@ -178,8 +179,8 @@ export const exampleTexts: Record<string, string> = {
   subject_type: 'identity',
   support_email: 'help@example.com',
   system_key: 'organization_manager',
-  test_url: `${issuer}/sso/test?token=${opaque}`,
-  ticket: opaque,
+  test_url: `${issuer}/sso/test?token=${exampleToken}`,
+  ticket: exampleToken,
   token_preview: 'ghscim_…FX5M',
   token_type: 'Bearer',
   token_type_hint: 'refresh_token',
@@ -191,9 +192,6 @@ export const exampleTexts: Record<string, string> = {
   url: 'https://hooks.example.com/gatehouse',
   user_agent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/142.0',
 };
-
-/** A text that only this service can read, and that names nobody. */
-export const exampleToken = opaque;
 
 /** The end of a period lies behind its beginning. */
 export const exampleTime = { now: '2026-11-21T09:30:00.000Z', later: '2026-12-21T09:30:00.000Z' };

@@ -6,6 +6,7 @@ import {
   json,
   type Schema,
 } from './document.js';
+import { exampleId } from './example-texts.js';
 
 const header = (description: string, type: string, example: unknown) => ({ description, schema: { type }, example });
 
@@ -35,7 +36,7 @@ export const headerComponents = {
     'Identifies the request in logs and events. A UUID sent by the client is kept; below `/access/v1`, any value sent by ' +
       'the client is returned.',
     'string',
-    '01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70',
+    exampleId,
   ),
 };
 

@@ -6,11 +6,10 @@ import { worded } from '../surfaces/validation-words.js';
 import { conflictAs } from '../surfaces/version-conflict.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', path: '/node-type-schema' } as const;
-const Key = (example: string) =>
-  Type.String({
-    example,
-    pattern: worded('^[a-z][a-z0-9_-]{0,62}$', 'must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter'),
-  });
+const Key = Type.String({
+  example: 'site',
+  pattern: worded('^[a-z][a-z0-9_-]{0,62}$', 'must be 1 to 63 of a-z, 0-9, _ and -, and begin with a letter'),
+});
 const MetadataSchema = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
@@ -21,7 +20,7 @@ const MetadataSchema = Type.Unsafe<Record<string, unknown>>({
     'not be able to take exponential time, and never matches a text of more than 1000 characters.',
 });
 const TypeFields = {
-  key: Key('site'),
+  key: Key,
   name: Name,
   description: Nullable(Type.String({ maxLength: 1000 })),
   allowed_parents: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 100, uniqueItems: true }),

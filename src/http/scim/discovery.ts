@@ -5,8 +5,8 @@ import type { Attribute, ResourceKind, Schema } from '../../domain/scim/schema.j
 import { scimType } from './errors.js';
 import type { ScimOptions } from './options.js';
 import { listResponse, maxResults } from './shapes.js';
+import { coreSchema } from './urns.js';
 
-const core = 'urn:ietf:params:scim:schemas:core:2.0:';
 const kinds = [userKind, groupKind];
 
 /** What this service supports, and the definitions of its resources (RFC 7644 §4). */
@@ -35,7 +35,7 @@ export function discovery(app: FastifyInstance, { baseUrl }: Pick<ScimOptions, '
 }
 
 const serviceProviderConfig = (baseUrl: string) => ({
-  schemas: [`${core}ServiceProviderConfig`],
+  schemas: [coreSchema('ServiceProviderConfig')],
   patch: { supported: true },
   bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
   filter: { supported: true, maxResults },
@@ -54,7 +54,7 @@ const serviceProviderConfig = (baseUrl: string) => ({
 });
 
 const resourceType = ({ name, endpoint, description, schema, extensions }: ResourceKind, baseUrl: string) => ({
-  schemas: [`${core}ResourceType`],
+  schemas: [coreSchema('ResourceType')],
   id: name,
   name,
   description,
@@ -65,7 +65,7 @@ const resourceType = ({ name, endpoint, description, schema, extensions }: Resou
 });
 
 const present = ({ id, name, description, attributes }: Schema, baseUrl: string) => ({
-  schemas: [`${core}Schema`],
+  schemas: [coreSchema('Schema')],
   id,
   name,
   description,

@@ -4,9 +4,10 @@ import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js'
 import { httpStatusOf } from '../error-statuses.js';
 import { reportedRefusalOf } from '../errors.js';
 import { setRetryHeaders } from '../surfaces/limit-headers.js';
+import { messageSchema } from './urns.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';
-const errorSchema = 'urn:ietf:params:scim:api:messages:2.0:Error';
+const errorSchema = messageSchema('Error');
 
 const statuses: Record<ScimRefusalKind, number> = {
   invalidFilter: 400,

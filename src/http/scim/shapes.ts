@@ -6,6 +6,7 @@ import { ScimRefused } from '../../domain/scim/refusal.js';
 import type { Resource } from '../../domain/scim/schema.js';
 import type { IsExpected } from '../../domain/scim/users/users.js';
 import { integerForm } from '../surfaces/validation.js';
+import { messageSchema } from './urns.js';
 
 export const maxResults = 200;
 const usual = 100;
@@ -70,7 +71,7 @@ export function searchOf(body: unknown): ListParameters {
 }
 
 export const listResponse = (resources: Resource[], { total, startIndex }: { total: number; startIndex: number }) => ({
-  schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+  schemas: [messageSchema('ListResponse')],
   totalResults: total,
   startIndex,
   itemsPerPage: resources.length,

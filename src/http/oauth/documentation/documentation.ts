@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { maxClaimed, maxClaimedBytes } from '../../../domain/organizations/claim.js';
+import { exampleToken } from '../../openapi/example-texts.js';
 import { OneOf } from '../../surfaces/schemas.js';
 import { accountDocumentation } from './account.js';
 import { discoveryDocumentation } from './discovery.js';
@@ -106,7 +107,7 @@ export const oauthDocumentation: Documentation = {
     {
       ...clientAuthentication,
       grant_type: Type.String({ description: '`authorization_code` or `refresh_token`' }),
-      code: text('With `authorization_code`', 'q2Jt8V0aXc5nLrKfYw3sTzHdUe7pMgB1oCi4vRjQxEk'),
+      code: text('With `authorization_code`', exampleToken),
       redirect_uri: text('With `authorization_code`: the same as at `/oauth/authorize`'),
       code_verifier: text('RFC 7636'),
       refresh_token: text('With `refresh_token`'),

@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { factorKinds } from '../../../../entities/environment-settings.js';
+import { exampleId } from '../../openapi/example-texts.js';
 import { Id, Nullable, OneOf, Timestamp } from '../../surfaces/schemas.js';
 import { methodNames } from '../barred-page.js';
 
@@ -58,8 +59,7 @@ const enrollment = {
 };
 const EnrollmentRequired = Shared('EnrollmentRequired', { ...refusal, ...enrollment });
 
-const startAtProvider =
-  'https://id.example.com/oauth/sso?connection_id=01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70&client_id=…&redirect_uri=…';
+const startAtProvider = `https://id.example.com/oauth/sso?connection_id=${exampleId}&client_id=…&redirect_uri=…`;
 const barred = {
   methods,
   sso_connections: Type.Optional(
