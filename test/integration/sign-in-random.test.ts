@@ -2,7 +2,7 @@ import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify
 import { createMfaGraces } from '../../src/domain/mfa/grace/grace.js';
 import { createSigningKeys, type SigningKeys } from '../../src/domain/oidc/keys.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
-import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { sealing } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
@@ -145,7 +145,7 @@ async function newWorld(seed: number): Promise<World> {
   const { clientId } = await newPublicClient(api, account.scope);
   const keys = createSigningKeys({
     db: api.database.db,
-    sealing: createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]),
+    sealing,
     issuer: baseUrl,
     now: () => api.clock.now,
   });

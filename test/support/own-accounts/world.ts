@@ -1,6 +1,6 @@
 import { seconds } from '../../../src/platform/clock.js';
 import { hashSecret } from '../../../src/platform/crypto/one-time-secret.js';
-import { createSealing } from '../../../src/platform/crypto/sealing.js';
+import { sealing } from '../administrators.js';
 import { outcomeOf } from '../answers.js';
 import { baseUrl, newAccount, type TestAccount, type TestApi } from '../api.js';
 import { createAuthenticator } from '../authenticator.js';
@@ -152,7 +152,6 @@ export async function sessionIdOf(it: World, { browser }: Visitor): Promise<stri
 /** Takes the mails that wait to be sent, as their readers would see them. */
 export async function takeMails(it: World): Promise<WaitingMail[]> {
   const { environmentId } = it.account.scope;
-  const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
   const mails = await waitingMails(
     { sealing, now: () => it.api.clock.now, baseUrl, db: it.api.database.db, query: it.query },
     environmentId,

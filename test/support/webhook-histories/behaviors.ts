@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { days } from '../../../src/platform/clock.js';
 
 /** How a receiver answers, and what the documentation makes of it (docs/webhooks.md, "Attempts"). */
 export interface Behavior {
@@ -17,7 +18,7 @@ export interface Behavior {
   answer(response: ServerResponse): unknown;
 }
 
-const day = 86_400_000;
+const day = days(1);
 type Body = (response: ServerResponse) => unknown;
 const ends =
   (text = ''): Body =>

@@ -1,3 +1,4 @@
+import { days } from '../../../src/platform/clock.js';
 import { kindsOfBehavior } from './behaviors.js';
 import type { Subscription } from './model.js';
 import type { Target } from './receivers.js';
@@ -146,7 +147,7 @@ export async function rotate(world: World, it: Subscription): Promise<string> {
     const { secret } = expected<{ secret: string }>(answer, '200');
     const now = Date.now();
     const [last, ...older] = it.secrets;
-    if (last) last.until = now + 86_400_000;
+    if (last) last.until = now + days(1);
     for (const each of older) each.until = Math.min(each.until, now);
     it.secrets.unshift({ secret, from: now, until: Number.POSITIVE_INFINITY });
   });

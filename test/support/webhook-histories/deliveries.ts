@@ -1,3 +1,4 @@
+import { days, hours } from '../../../src/platform/clock.js';
 import { outcomeOf } from '../answers.js';
 import { until } from '../until.js';
 import { nothing, type Step, short, someOf, webhookPath } from './changes.js';
@@ -77,7 +78,7 @@ export const cancelWorkflow: Step = async ({ temporal, model }) => {
 export const wait: Step = async (world) => {
   const soonest = Math.min(...[...world.model.deliveries.values()].filter(waits).map(({ due: [from] }) => from));
   const toNext = Number.isFinite(soonest) ? Math.max(0, soonest - Date.now()) + 1_000 : 60_000;
-  const ms = world.random.of([toNext, toNext, toNext, 7_200_000, 86_400_000, 3 * 86_400_000]);
+  const ms = world.random.of([toNext, toNext, toNext, hours(2), days(1), days(3)]);
   await age(world, Math.round(ms));
   return `${Math.round(ms / 1000)} s pass`;
 };

@@ -1,3 +1,4 @@
+import { days, hours } from '../../../src/platform/clock.js';
 import type { Behavior } from './behaviors.js';
 import type { Target } from './receivers.js';
 
@@ -75,8 +76,8 @@ export interface Attempt {
 }
 
 /** The waits of these tests, instead of the documented ones: the first passes by itself, the others only by `age`. */
-export const schedule = [300, 3_600_000, 7_200_000, 36_000_000];
-const fiveDaysMs = 5 * 86_400_000;
+export const schedule = [300, hours(1), hours(2), hours(10)];
+const fiveDaysMs = days(5);
 /** Between an answer and the moment from which the next wait counts, on a busy machine. */
 const settlingMs = 20_000;
 /** Between an answer and the commit of what follows from it: another call may begin meanwhile. */

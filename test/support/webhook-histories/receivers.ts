@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { days } from '../../../src/platform/clock.js';
 import { newSelfSigned } from '../../../src/platform/crypto/self-signed.js';
 import { loopback } from '../../../src/platform/outbound/addresses.js';
 import type { Outbound } from '../../../src/platform/outbound/fetch.js';
@@ -110,7 +111,7 @@ export type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 
 /** Starts a receiver with a certificate that nobody trusts. */
 async function startUntrusted() {
-  const [from, until] = [new Date(Date.now() - 86_400_000), new Date(Date.now() + 86_400_000)];
+  const [from, until] = [new Date(Date.now() - days(1)), new Date(Date.now() + days(1))];
   const { privateKey: key, certificate: cert } = await newSelfSigned('127.0.0.1', { from, until, bits: 2048 });
   const server = createTlsServer({ key, cert }, (_request, response) => response.writeHead(200).end());
   server.on('tlsClientError', () => undefined);
