@@ -133,3 +133,14 @@ test('the table of log lines has every field that the sources write', async () =
   expect(written.size).toBeGreaterThan(10);
   expect([...written].filter((field) => !told.has(field))).toEqual([]);
 });
+
+test('no command of a block asks a question, whose answer would be the next line of what is pasted', async () => {
+  const pages = [runbooks, await read('docs/operations.md')];
+  const blocks = pages.flatMap((page) => [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => lines));
+  // Temporal's command line asks before it changes all workflows that a query finds.
+  const bulk = blocks.flatMap(
+    (lines) => lines.match(/temporal workflow (?:cancel|delete|reset|signal|terminate) .*--query.*/g) ?? [],
+  );
+  expect(bulk.length).toBeGreaterThan(1);
+  expect(bulk.filter((command) => !command.includes(' --yes '))).toEqual([]);
+});
