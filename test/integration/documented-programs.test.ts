@@ -49,10 +49,11 @@ async function run(scopes: string[], ...args: string[]): Promise<string> {
   const { 'x-api-key': key = '' } = await account.apiKey(scopes);
   return runProgram(folder, { GATEHOUSE_URL: origin, GATEHOUSE_API_KEY: key }, ...args);
 }
-const serverScopes = [
-  ...['hierarchy.view', 'svc:organization.manage', 'identity.view', 'rbac.view_roles', 'rbac.assign_roles'],
-  'authorization.evaluate',
-];
+/** The body with which docs/customers.md creates a server's key. */
+const ofServersKey = async () => {
+  const page = await readFile(join(projectRoot, 'docs/customers.md'), 'utf8');
+  return JSON.parse(/^api \/api-keys -d '([^']*)'$/m.exec(page)?.[1] ?? '{}');
+};
 const configuring = [
   'rbac.view_roles',
   'rbac.manage_roles',
@@ -78,7 +79,9 @@ test(
     await full('PUT', `/roles/${role.id}/permissions`, { permission_keys: [] }, role.version);
     expect(await configure()).toEqual(['role Member']);
 
-    const globex = JSON.parse(await run(serverScopes, 'onboard.mjs', 'Globex', 'lena@globex.example'));
+    const { secret: key } = await made('/api-keys', await ofServersKey());
+    const env = { GATEHOUSE_URL: origin, GATEHOUSE_API_KEY: key };
+    const globex = JSON.parse(await runProgram(folder, env, 'onboard.mjs', 'Globex', 'lena@globex.example'));
     const [invitation] = (await full('GET', `/organizations/${globex.id}/invitations`)).json().items;
     const accepting = { token: linkTokenOf(invitation.id), first_name: 'Lena', last_name: 'Kern', password };
     await send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/accept-invite', payload: accepting });
@@ -87,17 +90,16 @@ test(
     const { client } = await api.services.clientManagement.create(account.scope, { ...publicClient, redirectUris });
     const asking = { organization: globex.slug, scope: 'openid org' };
     const tokens = await tokensFor(new Browser(api.app), client as TestClient, 'lena@globex.example', asking);
-    const { 'x-api-key': key = '' } = await account.apiKey(serverScopes);
-    const env = { GATEHOUSE_URL: origin, GATEHOUSE_API_KEY: key, CLIENT_ID: client.clientId };
     const program = `
       import { callerOf, may } from ${JSON.stringify(pathToFileURL(join(folder, 'may.mjs')))};
       const caller = await callerOf(process.env.TOKEN);
       console.log(JSON.stringify([caller.organizationId, await may(caller, 'invoice.manage'), await may(caller, 'invoice.view', process.env.OTHER)]));`;
     const other = (await made('/organizations', { name: 'Initech' })).id;
     const inline = ['--input-type=module', '--eval', program];
-    const decided = await runProgram(folder, { ...env, TOKEN: tokens.access_token, OTHER: other }, ...inline);
+    const asked = { ...env, CLIENT_ID: client.clientId, TOKEN: tokens.access_token, OTHER: other };
+    const decided = await runProgram(folder, asked, ...inline);
     expect(JSON.parse(decided)).toEqual([globex.id, true, false]);
-    const elsewhere = { ...env, CLIENT_ID: 'another', TOKEN: tokens.access_token, OTHER: other };
+    const elsewhere = { ...asked, CLIENT_ID: 'another' };
     await expect(runProgram(folder, elsewhere, ...inline)).rejects.toThrow('This token is for something else.');
 
     // With her own token: what the table of pages says that the role needs.
@@ -126,6 +128,18 @@ test(
   },
   patience,
 );
+
+test('a program with a wrong key says so, and with too few scopes which ones it needs', async () => {
+  const wrong = { GATEHOUSE_URL: origin, GATEHOUSE_API_KEY: 'ghk_test_wrong' };
+  const lacking = /Error: api_key\.scope_required: .*"needs rbac\.view_roles/;
+  for (const args of [
+    ['onboard.mjs', 'Globex', 'lena@globex.example'], // which calls one operation,
+    ['configure.mjs', 'configuration.json'], // and reads a list
+  ]) {
+    await expect(runProgram(folder, wrong, ...args)).rejects.toThrow(/Error: 401: The credentials are not valid/);
+    await expect(run(['svc:organization.manage'], ...args)).rejects.toThrow(lacking);
+  }
+});
 
 test(
   'the copy is as the lists are, whatever happened while its program was down',
@@ -233,7 +247,7 @@ test('settings go from one Environment to another, without what belongs to one a
     expect((await production('GET', '')).json().data).toMatchObject({ mfa_policy: 'required', allowed_origins: [] });
     await expect(
       runProgram(folder, { ...env, ADMIN_TOKEN: 'x' }, 'settings.mjs', 'development', 'production'),
-    ).rejects.toThrow('Error: null: ');
+    ).rejects.toThrow('Error: 401: ');
   } finally {
     await portal.stop();
   }
