@@ -1,6 +1,9 @@
 import type { EntityManager } from 'typeorm';
+import { Account } from '../../../entities/account.js';
 import { Event } from '../../../entities/event.js';
+import { Node } from '../../../entities/node.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
+import { text } from '../../platform/mail/texts.js';
 import { tenantOf } from '../../platform/scope.js';
 import { isOwner } from '../capabilities/owners.js';
 import { greetingOf } from '../emails/greeting.js';
@@ -33,11 +36,12 @@ export async function lapseEmail(
 /** The content of the mail. Null if the claim has been deleted, is verified again, or has failed. */
 export const domainMails = () =>
   ({
-    'sso-domain-lapsed': async (tx, eventId) => {
+    'sso-domain-lapsed': async (tx, eventId, locale) => {
       const event = await tx.findOneBy(Event, { id: eventId });
       const id = event?.resourceId;
       const claim = id ? await tx.findOneBy(SsoDomain, { id, status: 'lapsed' }) : null;
-      const person = claim && ((await claimantOf(tx, claim)) ?? (await firstOwnerOf(tx, claim.accountId)));
+      const claimant = claim && (await claimantOf(tx, claim));
+      const person = claimant ?? (claim && (await firstOwnerOf(tx, claim.accountId)));
       if (!claim || !person) return null;
       const { name, value } = recordOf(claim);
       return {
@@ -45,12 +49,20 @@ export const domainMails = () =>
         values: {
           first_name: greetingOf(person),
           domain: claim.domain,
+          place_name: await placeOf(tx, claim),
           record_name: name,
           record_value: value,
+          reason: text(locale, `email.sso_domain_lapsed.reason_${claimant ? 'claimant' : 'owner'}`),
         },
       };
     },
   }) satisfies Partial<EmailSubjects>;
+
+/** Returns the name of the Account or organization for which a domain was claimed: its reader may have several. */
+async function placeOf(tx: EntityManager, { accountId, organizationId }: SsoDomain): Promise<string> {
+  const entity = organizationId ? Node : Account;
+  return (await tx.findOneByOrFail(entity, { id: organizationId ?? accountId })).name;
+}
 
 /** Returns the person who claimed the domain, if they are still a member of the Account or the Environment. */
 async function claimantOf(tx: EntityManager, claim: SsoDomain): Promise<Person | undefined> {

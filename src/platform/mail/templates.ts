@@ -56,8 +56,8 @@ export interface EmailTemplates {
   'sso-connection-auto-disabled': { first_name: string; account_name: string; connection: string; since_text: string };
   /** To administrators, when the certificates of a SAML identity provider expire soon, or have expired. */
   'sso-certificate-expiring': { first_name: string; account_name: string; connection: string; until_text: string };
-  /** To the person who claimed a domain whose DNS record has disappeared. */
-  'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
+  /** To the person who claimed a domain whose DNS record has disappeared, or else to an Owner. */
+  'sso-domain-lapsed': LapsedDomainMail;
   /** To an end user whose second factors have changed, or whose recovery code was used. */
   'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string } & Advice;
   /** To an administrator whose own second factors have changed, or whose recovery code was used. */
@@ -98,6 +98,17 @@ interface IdentityInviteMail {
   inviter: string;
   link: string;
   expires_at_text: string;
+}
+
+interface LapsedDomainMail {
+  first_name: string;
+  domain: string;
+  /** For what it was claimed: the Account or the organization. */
+  place_name: string;
+  record_name: string;
+  record_value: string;
+  /** Why this person gets the mail. */
+  reason: string;
 }
 
 interface RoleWindowMail {

@@ -89,6 +89,19 @@ const endOf = async ({ id }: Pick<Claim, 'id'>): Promise<string | null> => {
   const [row] = await rowsOf<{ ended_at: Date | null }>(api, 'select ended_at from sso_domains where id = $1', [id]);
   return row?.ended_at?.toISOString() ?? null;
 };
+/** Returns the content of the one mail that reports the latest lapse of a claim. */
+async function lapseMailOf({ id }: Pick<Claim, 'id'>, locale: 'en' | 'de' = 'en') {
+  const [mail, ...more] = await rowsOf<{ subject_id: string }>(
+    api,
+    `select subject_id from emails where template = 'sso-domain-lapsed' and subject_id in
+       (select id from events where resource_id = $1 and action = 'sso.domain.lapsed')`,
+    [id],
+  );
+  expect(more).toEqual([]);
+  return api.database.db.transaction('system', (tx) =>
+    domainMails()['sso-domain-lapsed'](tx, mail!.subject_id, locale),
+  );
+}
 const outboxOf = async ({ id }: Pick<Claim, 'id'>) =>
   (
     await rowsOf<{ news: string | null }>(
@@ -347,26 +360,20 @@ test('a verified claim without its record for three days lapses with a mail, and
   expect(await at(hours(71))).toBe('verified');
   expect(await at(hours(1))).toBe('lapsed');
   expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed']);
-  const [mail, ...more] = await rowsOf<{ subject_id: string; template: string; account_id: string }>(
-    api,
-    `select * from emails where template = 'sso-domain-lapsed' and account_id = $1`,
-    [account.scope.accountId],
-  );
-  expect(more).toEqual([]);
-  const content = () =>
-    api.database.db.transaction('system', (tx) => domainMails()['sso-domain-lapsed'](tx, mail!.subject_id));
-  expect(await content()).toEqual({
+  expect(await lapseMailOf(one)).toEqual({
     to: expect.stringContaining('-owner@example.com'),
     values: {
       first_name: 'Test',
       domain: one.domain,
+      place_name: (await rowsOf(api, 'select name from accounts where id = $1', [account.scope.accountId]))[0]?.name,
       record_name: one.txt_record_name,
       record_value: one.txt_record_value,
+      reason: 'You get this message because you claimed the domain.',
     },
   });
   publish(one);
   expect(await at(days(1))).toBe('verified');
-  expect(await content()).toBeNull(); // it is not true any more
+  expect(await lapseMailOf(one)).toBeNull(); // it is not true any more
   expect(await actionsOf(one)).toEqual(['claimed', 'verified', 'lapsed', 'verified']);
 });
 
@@ -582,6 +589,24 @@ describe('of organizations', () => {
       ).toBe('404 organization.not_found');
     const unknown = await send('DELETE', `/organizations/${id}/domains/${newDomain()}`);
     expect(outcomeOf(unknown)).toBe('404 sso_domain.not_found');
+  });
+
+  test('the mail about a lapse names the organization, and tells an Owner why they get it if a key has claimed', async () => {
+    const send = await server(account);
+    const name = `Organization ${randomUUID()}`;
+    const { id } = (await send('POST', '/organizations', { name })).json().data;
+    const one: Claim = (await send('POST', `/organizations/${id}/domains`, { domain: newDomain() })).json().data;
+    publish(one);
+    await checks().check(one.id);
+    dns.remove(one.txt_record_name);
+    for (let day = 0; day < 4; day++) await lookAfter(one, days(1));
+    expect(await lapseMailOf(one, 'de')).toMatchObject({
+      to: expect.stringContaining('-owner@example.com'),
+      values: {
+        place_name: name,
+        reason: 'Sie bekommen diese Nachricht, weil Sie Owner des Kontos sind, in dem die Domain beansprucht wurde.',
+      },
+    });
   });
 
   test('a domain is free when its organization is deleted', async () => {
