@@ -26,7 +26,7 @@ async function expectNoBarriers() {
   expect(wide).toBeLessThanOrEqual(width as number);
 }
 async function codeFor(email: string) {
-  const { text } = await waitForMail(site.service.inboxUrl, email, /is your code for/);
+  const { text } = await waitForMail(site.service.inboxUrl, email, /^Your code for/);
   return /\b\d{3} \d{3}\b/.exec(text)?.[0] ?? '';
 }
 async function open(options: BrowserContextOptions, person: Person) {

@@ -39,10 +39,8 @@ async function switchOn(...settings: string[]) {
 }
 /** Returns the code in the newest mail, as it is written there. */
 async function codeFor(email: string) {
-  const { subject, text } = await waitForMail(site.service.inboxUrl, email, /is your code for/);
-  const [code = ''] = /\b\d{3} \d{3}\b/.exec(text) ?? [];
-  expect(subject).toContain(code);
-  return code;
+  const { text } = await waitForMail(site.service.inboxUrl, email, /^Your code for/);
+  return /\b\d{3} \d{3}\b/.exec(text)?.[0] ?? '';
 }
 
 test('a person requests a code by mail, mistypes it, and signs in with it', async () => {

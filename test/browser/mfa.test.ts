@@ -216,7 +216,7 @@ test('a person uses a mailed code as the second factor', async () => {
   await button('Send a code').click();
   await page.getByText('We sent a code to your email address.').waitFor();
   await expectNoBarriers();
-  const { text } = await waitForMail(site.service.inboxUrl, site.data.ana.email, /is your code for/);
+  const { text } = await waitForMail(site.service.inboxUrl, site.data.ana.email, /^Your code for/);
   await page.getByLabel('Code', { exact: true }).fill(/\b\d{3} \d{3}\b/.exec(text)?.[0] ?? '');
   expect(await clickTwice('Continue', () => heading(/^Hello, Ana/).waitFor())).toBe(1);
   expect(await amr()).not.toContain('mfa');

@@ -63,6 +63,19 @@ describe.each(locales)('in %s', (locale) => {
   });
 });
 
+test.each(names.filter((name) => /code|link/.test(Object.keys(sample(name)).join())))(
+  '%s shows its code or link only to whoever opens it: a locked phone and a log of mails show the beginning',
+  async (name) => {
+    const { code, link } = sample(name) as { code?: string; link?: string };
+    for (const locale of locales) {
+      const { subject, html } = await renderEmail(name, locale, sample(name));
+      const preheader = /<body[^>]*>\s*<div[^>]*display:none[^>]*>([^<]*)</.exec(html)?.[1] ?? '';
+      expect(preheader.trim()).not.toBe('');
+      for (const secret of [code, link]) if (secret) expect(`${subject} ${preheader}`).not.toContain(secret);
+    }
+  },
+);
+
 test.each([
   'registration-known-address',
   'password-changed',
