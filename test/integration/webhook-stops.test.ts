@@ -141,6 +141,20 @@ test('a 410 of the former URL disables nothing: another URL is not responsible f
   expect(await sweep(10)).toBe(1);
 });
 
+test('a success at the former URL says nothing of the failures at the present one', async () => {
+  const { id, deliveries } = await awaited(3);
+  const [former, failing, present] = deliveries as [string, string, string];
+  const failingSince = async () => (await ask('GET', `/webhooks/${id}`)).body.data.failing_since;
+  const moveAndFail = async () => {
+    await ask('PATCH', `/webhooks/${id}`, { url: 'https://receiver.example/elsewhere' });
+    await attempts(undefined, 500).attempt(failing, id);
+  };
+  expect(await attempts(moveAndFail, 200).attempt(former, id)).toMatchObject({ status: 'succeeded' });
+  expect(await failingSince()).not.toBeNull();
+  expect(await attempts(undefined, 200).attempt(present, id)).toMatchObject({ status: 'succeeded' });
+  expect(await failingSince()).toBeNull();
+});
+
 test('a subscription that is enabled again before that is written gets new and requested deliveries, and no others', async () => {
   const { id, deliveries } = await awaited(3);
   await ask('PATCH', `/webhooks/${id}`, { is_active: false });

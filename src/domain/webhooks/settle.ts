@@ -52,8 +52,8 @@ export const settleAttempt = (db: Pick<Db, 'transaction'>, attempt: MadeAttempt)
   });
 
 /** Marks the delivery as succeeded even if it was cancelled or its subscription switched off during the attempt. */
-async function succeed(tx: EntityManager, { id, webhookId, isLogout, now }: MadeAttempt): Promise<void> {
-  if (!isLogout) await tx.update(Webhook, { id: webhookId, failingSince: Not(IsNull()) }, { failingSince: null });
+async function succeed(tx: EntityManager, { id, webhookId, isLogout, url, now }: MadeAttempt): Promise<void> {
+  if (!isLogout) await tx.update(Webhook, { id: webhookId, url, failingSince: Not(IsNull()) }, { failingSince: null });
   await tx.update(
     WebhookDelivery,
     { id, status: In(['pending', 'cancelled']) },

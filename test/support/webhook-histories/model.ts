@@ -128,14 +128,14 @@ export class Model {
     const wrong = [...untimely(delivery, attempt), ...otherwise(target, attempt, behavior)];
     delivery.attempts++;
     const isSuccess = behavior.status !== null && behavior.status >= 200 && behavior.status < 300;
-    if (isSuccess) this.succeeded(delivery, attempt);
+    if (isSuccess) this.succeeded(delivery, attempt, target);
     else this.failed(delivery, attempt, behavior, target);
     Object.assign(delivery, { underWay: null, isAskedMeanwhile: false });
     return wrong;
   }
 
-  private succeeded(delivery: Delivery, { endedAt }: Attempt): void {
-    delivery.subscription.failingSince = null;
+  private succeeded(delivery: Delivery, { endedAt }: Attempt, target: Target): void {
+    if (delivery.subscription.target === target) delivery.subscription.failingSince = null;
     Object.assign(delivery, { status: 'succeeded', endedReason: null, endedAt });
   }
 
