@@ -115,10 +115,18 @@ export function settledSettings(
     refuse('attributeMapping.external_id', 'not_of_organization', 'can only be set by the account of the organization');
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return {
+    ...(leavesLogoutUrl(current, wanted) && { samlSloResponseUrl: null }),
     ...wanted,
     ...(certificates && 'pem' in certificates && { samlSigningCert: certificates.pem }),
   };
 }
+
+/**
+ * Whether another logout URL replaces the present one. Both URLs describe one endpoint (SAML 2.0 Metadata §2.2.2), so a
+ * response URL that is not sent along is that of the former one.
+ */
+const leavesLogoutUrl = (current: Partial<Stored>, { samlSloUrl }: Partial<ConnectionSettings>): boolean =>
+  Boolean(current.samlSloUrl) && samlSloUrl !== undefined && samlSloUrl !== current.samlSloUrl;
 
 /** Returns what is wrong with a tenant's URL, as far as can be known before it is called; null if nothing is. */
 export function faultOfUrl(

@@ -205,6 +205,21 @@ test("a connection that the Account's team creates for an organization is read-o
   expect(helped.json().data).toMatchObject({ owned_by_organization: true, connection: { force_authn: true } });
 });
 
+test('another logout URL resets where responses go, unless that is sent along', async () => {
+  const path = `/organizations/${await newOrganization()}/sso-connection`;
+  const { id } = (await server('POST', path, await saml())).json().data.connection;
+  const responsesAt = async (changes: object) =>
+    (await server('PATCH', path, changes)).json().data.connection.saml_slo_response_url;
+  const [slo, elsewhere] = ['https://idp.example/slo', 'https://idp.example/slo-response'];
+  expect(await responsesAt({ saml_slo_response_url: elsewhere })).toBe(elsewhere);
+  expect(await responsesAt({ saml_slo_url: slo })).toBe(elsewhere); // it was the URL of no other endpoint
+  expect(await responsesAt({ saml_slo_url: slo, force_authn: true })).toBe(elsewhere);
+  expect(await responsesAt({ saml_slo_url: 'https://other.example/slo' })).toBeNull();
+  expect((await eventsOf(id)).at(-1)).toMatchObject({ changed: ['saml_slo_response_url', 'saml_slo_url'] });
+  expect(await responsesAt({ saml_slo_url: slo, saml_slo_response_url: elsewhere })).toBe(elsewhere);
+  expect(await responsesAt({ saml_slo_url: null })).toBeNull();
+});
+
 test('everything but the type can be changed; a request for the present values is no change', async () => {
   const organization = await newOrganization();
   const path = `/organizations/${organization}/sso-connection`;
