@@ -94,10 +94,14 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     list: (subject: SignedInPerson, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> =>
       readPageByTotal(inSystem, subject, listedOf(subject, page.q, now()), page, columns[page.sortBy]),
 
-    /** @throws DomainError session.not_found, also for a session of somebody else or of another Environment */
+    /**
+     * @throws DomainError session.not_found, also for a session of somebody else or of another Environment;
+     *   auth.invalid_credentials for their own that has just ended, as for any request after its end
+     */
     async revoke(subject: SignedInPerson, sessionId: string): Promise<void> {
       const ended = await end(subject, sessionId, 'ended_by_person');
-      if (ended.length === 0) throw new DomainError('session.not_found');
+      if (ended.length > 0) return;
+      throw new DomainError(sessionId === subject.sessionId ? 'auth.invalid_credentials' : 'session.not_found');
     },
 
     signOut,

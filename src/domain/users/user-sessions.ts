@@ -68,7 +68,10 @@ export interface UserSessions {
   isUnused(refreshToken: string): Promise<boolean>;
   /** Returns the user's live sessions; if the caller's own speaks for one Account only, those its providers began. */
   list(subject: AdminSubject, page: PageRequest<keyof typeof columns>): Promise<Page<UserSession>>;
-  /** @throws DomainError session.not_found unless `list` shows the session */
+  /**
+   * @throws DomainError session.not_found unless `list` shows the session; auth.invalid_credentials for the caller's own
+   *   that has just ended, as for any request after its end
+   */
   revoke(subject: AdminSubject, sessionId: string): Promise<void>;
   /**
    * Signs out. It is no error if there is nothing to end.
@@ -201,8 +204,8 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       }),
 
     async revoke({ userId, sessionId: by }, sessionId) {
-      if (!(await revokeOne({ sessionId, userId }, 'auth.admin_session_revoked', by)))
-        throw new DomainError('session.not_found');
+      if (await revokeOne({ sessionId, userId }, 'auth.admin_session_revoked', by)) return;
+      throw new DomainError(sessionId === by ? 'auth.invalid_credentials' : 'session.not_found');
     },
 
     async end(session) {

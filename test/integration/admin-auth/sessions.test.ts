@@ -3,6 +3,8 @@ import { Event } from '../../../entities/event.js';
 import { User } from '../../../entities/user.js';
 import { days, hours, minutes, seconds } from '../../../src/platform/clock.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../../support/admin-auth.js';
+import { asOwner } from '../../support/database.js';
+import { untilWaiting } from '../../support/lock-waits.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {
@@ -277,6 +279,23 @@ describe('sessions', () => {
     const self = await auth.delete(`/sessions/${current}`, bearer(other.json().data.access_token));
     expect(self.statusCode).toBe(204);
     expect(cookieOf(self).value).toBe('');
+  });
+
+  test('that are current and revoked twice at once leave the second request signed out', async () => {
+    const { token } = await signedIn();
+    const { sid } = decodeJwt(token);
+    const revoke = async () => (await auth.delete(`/sessions/${sid}`, bearer(token))).statusCode;
+    const { ownerUrl } = auth.database;
+    const both = await asOwner(async (client) => {
+      await client.query('begin');
+      await client.query('select from user_sessions where id = $1 for update', [sid]);
+      const revoking = Promise.all([revoke(), revoke()]);
+      await untilWaiting(ownerUrl, 2);
+      await client.query('rollback');
+      return revoking;
+    }, ownerUrl);
+    expect(both.sort()).toEqual([204, 401]);
+    expect(await revoke()).toBe(401);
   });
 
   test('of others are 404, like unknown ones and invalid ids', async () => {

@@ -5,7 +5,9 @@ import { createApiProfiles } from '../../../src/domain/logins/api-me.js';
 import { createApiSessions } from '../../../src/domain/logins/api-sessions.js';
 import { createAdminTokens } from '../../../src/domain/users/admin-tokens.js';
 import { minutes, seconds } from '../../../src/platform/clock.js';
+import { asOwner } from '../../support/database.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
+import { untilWaiting } from '../../support/lock-waits.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
 import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor, userinfo } from '../../support/oauth/tokens.js';
@@ -79,6 +81,23 @@ describe('a signed-in person', () => {
     expect((await api.delete(`/sessions/${id}`, bearer(token))).statusCode).toBe(404);
     const [event] = await provider.events('identity.sessions_revoked');
     expect(event?.resource_id).toBe(ana.id);
+  });
+
+  test('who ends the calling session twice is signed out for the second request, even if both come at once', async () => {
+    const { access_token: token } = await signedIn();
+    const { sid } = decodeJwt(token);
+    const end = async () => (await api.delete(`/sessions/${sid}`, bearer(token))).statusCode;
+    const { ownerUrl } = provider.database;
+    const both = await asOwner(async (client) => {
+      await client.query('begin');
+      await client.query('select from sessions where id = $1 for update', [sid]);
+      const ending = Promise.all([end(), end()]);
+      await untilWaiting(ownerUrl, 2);
+      await client.query('rollback');
+      return ending;
+    }, ownerUrl);
+    expect(both.sort()).toEqual([204, 401]);
+    expect(await end()).toBe(401);
   });
 
   test('ends another session by any sign-in, however old, if the environment requires nothing else', async () => {
