@@ -5,6 +5,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { isSame } from '../changed-fields.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { endFormerAddress } from '../one-time/former-address.js';
+import { voidIdentityLinks } from '../one-time/identity-links.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
 import type { Profile } from './profile.js';
@@ -49,6 +50,8 @@ export async function changeIdentity(
   const said = changed.emailVerifiedAt && !isVouchedFor ? { verifiedByWord: true } : {};
   await tx.update(Identity, { accountId, id }, { ...changed, ...said, updatedAt: at });
   if (moves) await endFormerAddress(tx, { accountId, identityId: id }, at);
+  // Those that the confirmation had made void would be valid again, with the passwords of whoever had signed up.
+  else if (wasVerified && !isVerified) await voidIdentityLinks(tx, id);
   await recordOfIdentity(tx, scope, { identityId: id }, [
     { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },
     ...(isVerifiedAnew ? [{ action: 'identity.email_verified' as const, metadata: { method: 'administrator' } }] : []),

@@ -64,13 +64,13 @@ type FoundRow = Row & { position: number };
 type Find = (scope: EnvironmentScope, email: string) => Promise<Row | undefined>;
 
 /**
- * For a person who has not confirmed their address: the password that was chosen last. It proves nothing, but lets them
- * request the mail again.
+ * For a person who has not confirmed their address: the password that was chosen last, unless its link was used or
+ * another address or a removal has made it void. It proves nothing, but lets them request the mail again.
  */
 const parked = `
   left join lateral (select id, password_hash from identity_links
     where i.email_verified_at is null and i.password_hash is null and identity_id = i.id and environment_id = $2
-      and purpose = 'verify_email' and password_hash is not null
+      and purpose = 'verify_email' and password_hash is not null and used_at is null
       and exists (select from oauth_clients where id = oauth_client_id)
     order by created_at desc, id desc limit 1) parked on true`;
 const passwordColumns = `coalesce(i.password_hash, parked.password_hash) as "passwordHash", parked.id as "linkId",

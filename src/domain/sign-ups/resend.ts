@@ -117,7 +117,7 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
       const { identityId, linkId } = sealed;
       if (!(await isUnconfirmed(client, identityId))) return false;
       const parked = linkId === null ? null : await read(client, linkId);
-      if (linkId !== null && !parked) return false;
+      if (linkId !== null && (!parked || parked.status === 'used')) return false;
       return send(client, { identityId, locale, parameters, ...(parked ? keptOf(parked) : {}) });
     },
 

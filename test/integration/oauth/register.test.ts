@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { changeIdentity, type IdentityChanges } from '../../../src/domain/identities/change.js';
 import { days, hours, minutes } from '../../../src/platform/clock.js';
 import { credentialsOf, noCredentials, plantFactors } from '../../support/credentials.js';
 import { lastLink, waitingMails } from '../../support/identity-mails.js';
@@ -46,6 +47,11 @@ const requestsIn = ({ environmentId }: Environment, action: string) =>
     `select l.identity_id, e.actor_type from events e join identity_links l on l.id::text = e.resource_id
      where e.environment_id = $1 and e.action = $2`,
     [environmentId, action],
+  );
+/** Changes an Identity as an administrator does. */
+const changed = ({ accountId, applicationId, environmentId }: Environment, id: string, changes: IdentityChanges) =>
+  provider.db.transaction({ accountId }, (tx) =>
+    changeIdentity(tx, { accountId, applicationId, environmentId }, id, changes, provider.now()),
   );
 const confirmIn = async (browser: Browser, link: string, fields: Record<string, string> = {}) =>
   browser.submit(await browser.get(link), fields);
@@ -588,6 +594,21 @@ describe("a person signs up with a stranger's address", () => {
     expect(messageOf(asMallory.body)).toMatch(/do not match/);
   });
 
+  test('the confirmation of one sign-up ends the others, also if an administrator takes it back', async () => {
+    const { environment, client, url } = await newShop();
+    const email = newAddress();
+    const [stranger, owner] = [provider.browser(), provider.browser()];
+    await signUp(stranger, url, { email, password: 'a password of a stranger' });
+    const of = await lastLink(provider, environment.environmentId);
+    await signUp(owner, url, { email });
+    await confirmIn(owner, await lastLink(provider, environment.environmentId));
+    await changed(environment, (await identity(environment, email))?.id as string, { emailVerified: false });
+    expect((await stranger.get(of)).body).not.toContain('<form');
+    expect(await identity(environment, email)).toMatchObject({ email_verified_at: null });
+    const page = await owner.submit(await owner.get(authorizeUrl(client)), { email, password: chosen });
+    expect(page.body).toContain('Send the link again');
+  });
+
   test('a person who had the Identity under another address loses it when the new one is confirmed', async () => {
     const { environment, client, url } = await newShop();
     const before = await environment.newIdentity();
@@ -829,6 +850,32 @@ describe('the mail can be sent again', () => {
       expect(messageOf(answered.body)).toMatch(/^Check your email/);
     }
     expect(await waitingMails(provider, environment.environmentId)).toHaveLength(0);
+  });
+
+  test('but not to a person whose sign-up was confirmed, and whose password another proof has removed', async () => {
+    const { environment, client, url } = await newShop();
+    const browser = provider.browser();
+    const email = newAddress();
+    await signUp(browser, url, { email });
+    await confirmIn(browser, await lastLink(provider, environment.environmentId));
+    await provider.query('update identities set email_verified_at = null, password_hash = null where email = $1', [
+      email,
+    ]);
+    const refused = await unverified(browser, client, email);
+    expect(messageOf(refused.body)).toMatch(/do not match/);
+    expect(refused.body).not.toContain('/oauth/verify-email/resend');
+  });
+
+  test('but never to the address that somebody else has set since', async () => {
+    const { environment, client, url } = await newShop();
+    const browser = provider.browser();
+    const [email, other] = [newAddress(), newAddress()];
+    await signUp(browser, url, { email });
+    const offered = await unverified(browser, client, email);
+    await changed(environment, (await identity(environment, email))?.id as string, { email: other });
+    expect(messageOf((await browser.submit(offered, {})).body)).toMatch(/^Check your email/);
+    expect(await waitingMails(provider, environment.environmentId)).toHaveLength(0);
+    expect(messageOf((await unverified(browser, client, other)).body)).toMatch(/do not match/);
   });
 
   test("but not by a ticket that is too old, changed, made up or another client's", async () => {
