@@ -5,7 +5,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { pino } from 'pino';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
-import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { sealing } from '../support/administrators.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { withoutReferences } from '../support/document-schemas.js';
@@ -261,7 +261,7 @@ async function registrationLink(): Promise<string> {
   await api.app.inject({ method: 'POST', url: '/v1/auth/register', payload: { email, password, ...names } });
   const { db } = api.database;
   const found = await db.transaction('system', (tx) => tx.findOneByOrFail(PendingRegistration, { email }));
-  return registrationToken(createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]), found).token;
+  return registrationToken(sealing, found).token;
 }
 
 /** New for each route: an earlier request may have ended the session. */

@@ -4,9 +4,9 @@ import { disableWebhook } from '../../src/domain/webhooks/disable.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { webhookSecretContext } from '../../src/domain/webhooks/secrets.js';
 import { hours } from '../../src/platform/clock.js';
-import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { parseHosts } from '../../src/platform/outbound/hosts.js';
+import { sealing } from '../support/administrators.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { deliveriesOf, happen, subscribe } from '../support/api-webhooks.js';
@@ -179,7 +179,6 @@ test('a secret is stored sealed, shown once, and the former one signs for a day 
   expect(second.previous_secret_expires_at).toBe(until);
   const [row] = await rowsOf<Record<string, string>>(api, `select * from webhooks where id = '${first.id}'`);
   expect(JSON.stringify(row)).not.toContain('whsec_');
-  const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
   const open = (text?: string) => sealing.open(text as string, webhookSecretContext(first.id));
   expect([open(row?.secret), open(row?.previous_secret)]).toEqual([second.secret, first.secret]);
   expect(JSON.stringify((await call('GET', `/webhooks/${first.id}`)).body)).not.toContain('whsec_');
@@ -469,7 +468,7 @@ test('with an operator’s list of hosts no other is registered, and a delivery 
   let time = Date.now();
   const deliveries = createWebhookDeliveries({
     db: api.database.db,
-    sealing: createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]),
+    sealing,
     outbound: createOutbound({ allowedHosts: parseHosts(listed) }),
     signLogoutToken: async () => '',
     now: () => new Date(time),

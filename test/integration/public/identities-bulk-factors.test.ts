@@ -4,7 +4,7 @@ import { ScureBase32Plugin } from 'otplib';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { digitsOf } from '../../../src/domain/logins/emailed-codes.js';
-import { createSealing } from '../../../src/platform/crypto/sealing.js';
+import { sealing } from '../../support/administrators.js';
 import { newAccount, send, startApi, type TestApi } from '../../support/api.js';
 import { bearer, type LoginResult } from '../../support/identity-auth.js';
 import { totpCode } from '../../support/mfa.js';
@@ -206,7 +206,6 @@ describe('an imported authenticator app', () => {
     );
     const sent = await browser.submit(form, { email });
     const [row] = await rowsOf<{ id: string }>(api, 'select id from emailed_codes where identity_id = $1', [id]);
-    const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
     const { digits } = digitsOf(sealing, { id: (row as { id: string }).id });
     const entered = await browser.submit(sent, { code: digits });
     expect([entered.statusCode, entered.headers.location]).toEqual([303, expect.stringContaining('code=')]);

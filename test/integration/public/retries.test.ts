@@ -1,5 +1,5 @@
 import { hours } from '../../../src/platform/clock.js';
-import { createSealing } from '../../../src/platform/crypto/sealing.js';
+import { sealing } from '../../support/administrators.js';
 import { ageKeys } from '../../support/age-keys.js';
 import { outcomeOf } from '../../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../../support/api.js';
@@ -174,7 +174,6 @@ describe('a retry is recognized although its client serializes it anew:', () => 
   });
 
   test('answers that the previous release stored are valid, it knows those of this one, and none answers another request', async () => {
-    const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // the key of `startApi`
     const { id } = await made('/roles', first);
     const sent = { name: 'Writer', description: null };
     const patch = (payload: object, version: string) =>

@@ -6,6 +6,7 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import { maxConnections } from '../../../src/domain/sso-connections/connections.js';
 import { clientSecretContext, clientSecretOf } from '../../../src/domain/sso-connections/secrets.js';
 import { createSealing } from '../../../src/platform/crypto/sealing.js';
+import { sealing } from '../../support/administrators.js';
 import { outcomeOf } from '../../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../../support/api.js';
 import { type Call, callsOf } from '../../support/calls.js';
@@ -137,7 +138,6 @@ test('an organization creates its connection: the detail is that of the specific
   ]);
   const row = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(SsoConnection, { id }));
   expect(row.oidcClientSecretSealed).not.toContain('very secret');
-  const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
   expect(clientSecretOf(sealing, row)).toBe('very secret');
 });
 
@@ -414,7 +414,7 @@ describe('status', () => {
     expect(outcomeOf(await server('PATCH', path, sent))).toBe('200');
     expect((await eventsOf(id)).at(-1)).toMatchObject({ changed: ['oidc_client_secret'] });
     const row = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(SsoConnection, { id }));
-    expect(clientSecretOf(createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]), row)).toBe('very secret');
+    expect(clientSecretOf(sealing, row)).toBe('very secret');
   });
 
   test('another provider does not get the former one’s secret, and its subjects are nobody yet', async () => {
