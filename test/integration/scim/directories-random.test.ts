@@ -2,6 +2,7 @@ import { startApi, type TestApi } from '../../support/api.js';
 import * as administrators from '../../support/directories/administrator-steps.js';
 import { compareDirectory, comparePlaces, compareRoles, compareSessions } from '../../support/directories/compare.js';
 import * as directories from '../../support/directories/directory-steps.js';
+import { changeShared } from '../../support/directories/shared-steps.js';
 import * as tree from '../../support/directories/tree-steps.js';
 import { directoriesOf, newWorld, type World } from '../../support/directories/world.js';
 import { createRandom } from '../../support/random.js';
@@ -30,6 +31,7 @@ const steps: [number, (world: World) => Promise<void>][] = [
   [1, directories.deleteGroup],
   [1, directories.rotateToken],
   [5, directories.verifyDomain],
+  [4, changeShared],
   [3, administrators.addPerson],
   [1, administrators.removePerson],
   [3, administrators.setActive],

@@ -1,7 +1,7 @@
 import { isSame } from '../addresses.js';
 import { linkTokenOf } from '../identity-invites.js';
 import { somebodyWho, someJoining, someMembership } from './draws.js';
-import { keyOf, type Person } from './model.js';
+import { type DirectoryId, keyOf, type Person } from './model.js';
 import { newPerson } from './rules.js';
 import {
   expectOutcome,
@@ -99,9 +99,12 @@ export async function signIn(world: World): Promise<void> {
 }
 
 export async function joinOrganization(world: World): Promise<void> {
-  const { key, model, random } = world;
   const [person, organization] = someJoining(world);
-  if (!person) return;
+  if (person) await joinOne(world, person, organization);
+}
+
+export async function joinOne(world: World, person: Person, organization: DirectoryId): Promise<void> {
+  const { key, model, random } = world;
   const role_ids = random.below(2) === 0 ? [someRole(world)] : [];
   const answer = await key('POST', `/organizations/${organization}/members`, { identity_id: person.id, role_ids });
   const isMember = model.isMember(organization, person);

@@ -44,9 +44,13 @@ const withAddress = (wanted: WantedUser): WantedUser =>
   wanted.emails === 'none' ? { ...wanted, email: wanted.userName } : wanted;
 
 export async function createUser(world: World): Promise<void> {
-  const { model, random, rules } = world;
   const directory = someDirectory(world);
-  const wanted = withAddress(someUser(world, addressFor(world, directory)));
+  await createUserOf(world, directory, addressFor(world, directory));
+}
+
+export async function createUserOf(world: World, directory: DirectoryId, email: string): Promise<void> {
+  const { model, random, rules } = world;
+  const wanted = withAddress(someUser(world, email));
   const answer = await callOf(world, directory)('POST', '/Users', bodyOf(random, wanted));
   const id = answer.json().id ?? 'nobody';
   expectAnswer(
@@ -110,9 +114,12 @@ function someChange(world: World, isActive: boolean): UserChange {
 }
 
 export async function patchUser(world: World): Promise<void> {
-  const { model, random, rules } = world;
   const directory = someDirectory(world);
-  const id = someUserOf(world, directory);
+  await patchUserOf(world, directory, someUserOf(world, directory));
+}
+
+export async function patchUserOf(world: World, directory: DirectoryId, id: string): Promise<void> {
+  const { model, random, rules } = world;
   const person = model.person(id);
   const isActive = person?.isActive === true && model.isIn(directory, person);
   const changes = Array.from({ length: random.of([1, 1, 2, 3]) }, () => someChange(world, isActive));
