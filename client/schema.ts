@@ -101,7 +101,7 @@ export interface paths {
         head?: never;
         /**
          * Update an identity
-         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes emailed to the previous one stop working. `metadata` is replaced as a whole. End users who change their own email address or `external_id` need a sign-in within the last ten minutes, with a second factor if they have one.
+         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes emailed to the previous one stop working. So do links if `email_verified` becomes false. `metadata` is replaced as a whole. End users who change their own email address or `external_id` need a sign-in within the last ten minutes, with a second factor if they have one.
          *
          *     Requires `identity.manage` at the environment's root.
          */

@@ -165,8 +165,9 @@ export const updateIdentity = operation({
   description:
     'The profile is shared by all environments of the account; that of a member of a production environment cannot be ' +
     'changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links ' +
-    'and codes emailed to the previous one stop working. `metadata` is replaced as a whole. End users who change their own email address or `external_id` need a ' +
-    'sign-in within the last ten minutes, with a second factor if they have one.',
+    'and codes emailed to the previous one stop working. So do links if `email_verified` becomes false. `metadata` is replaced ' +
+    'as a whole. End users who change their own email address or `external_id` need a sign-in within the last ten minutes, ' +
+    'with a second factor if they have one.',
   body: Body({
     email: Type.Optional(Address),
     ...ProfileFields,
