@@ -54,7 +54,6 @@ export async function newPerson({ database, clock }: Clocked, user: Partial<User
   const [{ db }, { now }] = [database, clock];
   const userId = uuidv7();
   const email = `mia.${randomBytes(6).toString('hex')}@example.com`;
-  const sessionId = uuidv7();
   await db.transaction('system', async (tx) => {
     await tx.insert(User, {
       id: userId,
@@ -68,7 +67,16 @@ export async function newPerson({ database, clock }: Clocked, user: Partial<User
       updatedAt: now,
       ...user,
     });
-    await tx.insert(UserSession, {
+  });
+  return { userId, email: user.email ?? email, headers: await signedInAnew({ database, clock }, userId) };
+}
+
+/** Starts another session of a User, not bound to any credential; returns its headers. */
+export async function signedInAnew({ database, clock }: Clocked, userId: string) {
+  const { now } = clock;
+  const sessionId = uuidv7();
+  await database.db.transaction('system', (tx) =>
+    tx.insert(UserSession, {
       id: sessionId,
       userId,
       accountId: null,
@@ -81,9 +89,9 @@ export async function newPerson({ database, clock }: Clocked, user: Partial<User
       lastUsedAt: now,
       expiresAt: new Date(now.getTime() + 30 * 86_400_000),
       revokedAt: null,
-    });
-  });
-  return { userId, email: user.email ?? email, headers: await headersOf({ database, clock }, userId, sessionId) };
+    }),
+  );
+  return headersOf({ database, clock }, userId, sessionId);
 }
 
 async function headersOf({ database: { db }, clock: { now } }: Clocked, userId: string, sessionId: string) {

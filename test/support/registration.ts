@@ -6,8 +6,8 @@ import { createIdentityInviteExpiry } from '../../src/domain/identity-invites/ex
 import { registrationToken } from '../../src/domain/registration/link.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';
-import { hours } from '../../src/platform/clock.js';
-import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { type Clock, hours } from '../../src/platform/clock.js';
+import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
 import type { Mailer } from '../../src/platform/mail/mailer.js';
 import { mailSubjects } from '../../src/worker/mails.js';
 import { rowsAsOwner, type TestDatabase } from './database.js';
@@ -21,14 +21,18 @@ export interface SentMail {
   messageId: string;
 }
 
-/** Returns the registration services on a test's database, with a clock to move and a mailer that keeps its mails. */
+/**
+ * Returns the registration services on a test's database, with a clock to move and a mailer that keeps its mails.
+ * @param shared the keys and the clock of an api beside them
+ */
 export function registrationServices(
   { db, ownerUrl }: TestDatabase,
   durations = { ttlMs: hours(24), reminderAfterMs: hours(20), intentTtlMs: hours(24) },
+  shared: { sealing?: Sealing; now?: Clock } = {},
 ) {
-  const sealing = createSealing([{ id: 'k1', key: randomBytes(32) }]);
+  const { sealing = createSealing([{ id: 'k1', key: randomBytes(32) }]) } = shared;
   let ahead = 0;
-  const now = () => new Date(Date.now() + ahead);
+  const now = shared.now ?? (() => new Date(Date.now() + ahead));
   const sent: SentMail[] = [];
   let failure: Error | null = null;
   let meanwhile: (() => Promise<unknown>) | null = null;
