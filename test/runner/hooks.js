@@ -15,7 +15,22 @@ export function resolve(specifier, context, next) {
 export function load(url, context, next) {
   if (!isSource(url)) return next(url, context);
   const { code, mapPath } = compiled(fileURLToPath(url));
-  return { format: 'module', source: measured ? code + mapIn(mapPath) : code, shortCircuit: true };
+  const own = new URL(url).searchParams.has('file') ? inFunction(code) : code;
+  return { format: 'module', source: measured ? own + mapIn(mapPath) : own, shortCircuit: true };
+}
+
+/**
+ * A module's variables stay until the process ends, with all that a test file has started. Those of a function go with
+ * its tests. Lines stay where the source map expects them.
+ */
+function inFunction(code) {
+  const lines = code.split('\n');
+  let begin = 0;
+  for (const [line, text] of lines.entries())
+    if (/^import\b(?!\.)/.test(text)) begin = line + 1;
+    else if (text.trim() && !/^\s*(\/\*|\*|\/\/)/.test(text)) break;
+  lines[begin] = `await (async () => {${lines[begin]}`;
+  return `${lines.join('\n')}\n})();\n`;
 }
 
 /** Coverage by V8 (`npm run coverage`) is mapped to the sources, so the code needs its source maps. */

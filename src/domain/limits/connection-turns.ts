@@ -19,6 +19,10 @@ const maxRequestsQueuedForEach = 100;
 /** The part of the connections for single statements that work of Accounts may use. */
 const partOfStatements = 0.8;
 
+/** An object, and not only a mark: what a transaction has begun and does not wait for can outlive it. */
+const transactionAround = new AsyncLocalStorage<{ isOpen: boolean }>();
+const isInside = () => transactionAround.getStore()?.isOpen === true;
+
 /** Work that belongs to no Account, such as an administrator's sign-in, has a share like an Account's. */
 const nobody = 'system';
 
@@ -57,9 +61,6 @@ export function connectionsInTurn(
     });
   const transactions = queueFor(max);
   const statements = queueFor(Math.max(1, Math.floor(partOfStatements * max)));
-  // An object, and not only a mark: what a transaction has begun and does not wait for can outlive it.
-  const transactionAround = new AsyncLocalStorage<{ isOpen: boolean }>();
-  const isInside = () => transactionAround.getStore()?.isOpen === true;
   const whose = (scope: Scope) => (scope === 'system' ? (atWork() ?? nobody) : scope.accountId);
   return {
     ...db,

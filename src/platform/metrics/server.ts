@@ -1,17 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import type { Db } from '../database/db.js';
 import { listenForMetrics } from '../listening.js';
 import { projectRoot } from '../root.js';
 import { showCounts } from './metrics.js';
 
+let ofNode: Metric[] | undefined;
+/** Node's metrics are of the process: what measures them runs until it ends, and once is enough. */
+function nodeMetrics(): Metric[] {
+  if (ofNode) return ofNode;
+  const own = new Registry();
+  collectDefaultMetrics({ register: own, eventLoopMonitoringPrecision: 50 });
+  ofNode = own.getMetricsAsArray().flatMap(({ name }) => own.getSingleMetric(name) ?? []);
+  return ofNode;
+}
+
 /** Creates the registry of a process: Node's own metrics, the version, and what the process counts. */
 export const createRegistry = (process: string): Registry => {
   const registry = new Registry();
   registry.setDefaultLabels({ process });
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
+  for (const metric of nodeMetrics()) registry.registerMetric(metric);
   const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
   new Gauge({
     name: 'gatehouse_build_info',

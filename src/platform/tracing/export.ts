@@ -89,8 +89,10 @@ export async function createTracing({ serviceName, protocol, log }: TracesOption
     },
     record: (span) => record(tracer, ids, span),
     current: () => storage.getStore()?.ids ?? null,
-    close: () =>
-      Promise.race([provider.shutdown().catch(() => undefined), sleep(closeWithinMs, undefined, { ref: false })]),
+    async close() {
+      await Promise.race([provider.shutdown().catch(() => undefined), sleep(closeWithinMs, undefined, { ref: false })]);
+      storage.disable();
+    },
   };
 }
 
