@@ -12,3 +12,5 @@ export const rowReminds = 'row-reminds';
 export const retriedWhileItFailed = 'retried-while-it-failed';
 /** A change of an address reads its row first: it may have ended before its process was started. */
 export const readFirst = 'read-first';
+/** A confirmation that was given up has its row read: it may have succeeded without an answer. */
+export const readAfterOutage = 'read-after-outage';

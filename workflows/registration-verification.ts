@@ -16,7 +16,7 @@ import {
 } from '@temporalio/workflow';
 import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
 import { createsAccount, hasRowRead } from './by-hand.js';
-import { foundByAccount, rowDecides } from './changes.js';
+import { foundByAccount, readAfterOutage, rowDecides } from './changes.js';
 import { registrationId } from './ids.js';
 import type { RegistrationVerificationInput } from './inputs.js';
 import { accountIdKey } from './search-attributes.js';
@@ -56,7 +56,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
     if (status !== 'pending' && !ended()) shown.set(status);
   };
   let doubted = false; // a confirmation was refused, so the row may have ended without this workflow
-  let isSignalled = false; // a signal came: the row has to be read
+  let isSignalled = false; // the row has to be read: a signal came, or a confirmation had no answer
   let rivals: string[] = [];
   const pause = growingPauses();
 
@@ -100,6 +100,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
         if (shown.get() === 'confirming') shown.set('waiting');
         const refusal = refusalOf(error);
         doubted = refusal.type === 'registration.link_invalid';
+        if (refusal.type === outage && patched(readAfterOutage)) isSignalled = true; // it may have succeeded without an answer
         throw refusal;
       }
     },
@@ -144,12 +145,14 @@ async function notifyRivals(ids: string[]): Promise<void> {
 
 const linkInvalid = () => ApplicationFailure.nonRetryable('The link is no longer valid', 'registration.link_invalid');
 
+const outage = 'service.unavailable';
+
 /** Returns a rule's refusal with its code; anything else is an outage that outlasted the retries. */
 function refusalOf(error: unknown): ApplicationFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure && cause.nonRetryable
     ? ApplicationFailure.nonRetryable(cause.message, cause.type)
-    : ApplicationFailure.nonRetryable('The registration could not be completed for now', 'service.unavailable');
+    : ApplicationFailure.nonRetryable('The registration could not be completed for now', outage);
 }
 
 function describe(current: RegistrationState, { pendingRegistrationId, expiresAt }: RegistrationVerificationInput) {

@@ -144,6 +144,29 @@ test('a registration survives an outage during provisioning', async () => {
   expect(activities.provisionRegistration).toHaveBeenCalledTimes(2);
 });
 
+test('a confirmation that was given up has its row read, since it may have succeeded without an answer', async () => {
+  const { handle, activities, becomes, confirm } = await startRegistration({ reminderAfterMs: hours(1) });
+  activities.provisionRegistration.mockImplementationOnce(async () => {
+    becomes('confirmed');
+    throw ApplicationFailure.nonRetryable('no answer', 'service.unavailable'); // as after a minute of outage
+  });
+  expect(codeOf(await confirm().catch((error) => error))).toBe('service.unavailable');
+  expect(await handle.result()).toBe('confirmed');
+  await recordHistory('registration-confirmed-without-an-answer', handle);
+});
+
+test('a confirmation that was given up without effect can be repeated', async () => {
+  const { handle, activities, confirm, untilCalled } = await startRegistration({ reminderAfterMs: hours(1) });
+  activities.provisionRegistration.mockRejectedValueOnce(
+    ApplicationFailure.nonRetryable('away', 'service.unavailable'),
+  );
+  expect(codeOf(await confirm().catch((error) => error))).toBe('service.unavailable');
+  await untilCalled('expireRegistration');
+  expect(await confirm()).toEqual(ids);
+  expect(await handle.result()).toBe('confirmed');
+  await recordHistory('registration-confirmed-after-an-outage', handle);
+});
+
 test('a refused confirmation ends a process whose row has ended', async () => {
   const { handle, becomes, untilCalled, confirm } = await startRegistration({ reminderAfterMs: hours(1) });
   await untilCalled('queueVerificationEmail');

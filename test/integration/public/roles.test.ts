@@ -220,14 +220,14 @@ test('a role with many ended assignments is deleted in several transactions, and
     removedAtOnce: 2,
   });
   await roles.remove(account.scope, role.id, 1);
-  const deleted = await rowsOf<{ id: string; place: string }>(
+  const deleted = await rowsOf<{ id: string; written_in: string }>(
     api,
-    `select resource_id as id, transaction_id as place from events where environment_id = $1 and action = 'role_assignment.deleted'
+    `select resource_id as id, written_in from events where environment_id = $1 and action = 'role_assignment.deleted'
      order by created_at, id`,
     [account.scope.environmentId],
   );
   expect(deleted.map(({ id }) => id).sort()).toEqual(ids.sort());
-  expect(new Set(deleted.map(({ place }) => place)).size).toBe(2);
+  expect(new Set(deleted.map(({ written_in }) => written_in)).size).toBe(2);
   expect(await namesOf('source=custom')).toEqual([]);
 });
 
