@@ -31,7 +31,6 @@ export default class Runtime {
 
   /** Loads jest-circus: a new instance for each file, since it holds the file's tests. */
   requireInternalModule(path) {
-    globalThis[eventHandlers] = undefined;
     forget(path);
     return this.#noticingStorages(() => require(path));
   }

@@ -1,10 +1,10 @@
 import { decodeJwt } from 'jose';
+import type { EntityManager } from 'typeorm';
 import { Event } from '../../../entities/event.js';
 import { User } from '../../../entities/user.js';
 import { days, hours, minutes, seconds } from '../../../src/platform/clock.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../../support/admin-auth.js';
-import { asOwner } from '../../support/database.js';
-import { untilWaiting } from '../../support/lock-waits.js';
+import { comingUpon } from '../../support/uncommitted.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {
@@ -285,15 +285,8 @@ describe('sessions', () => {
     const { token } = await signedIn();
     const { sid } = decodeJwt(token);
     const revoke = async () => (await auth.delete(`/sessions/${sid}`, bearer(token))).statusCode;
-    const { ownerUrl } = auth.database;
-    const both = await asOwner(async (client) => {
-      await client.query('begin');
-      await client.query('select from user_sessions where id = $1 for update', [sid]);
-      const revoking = Promise.all([revoke(), revoke()]);
-      await untilWaiting(ownerUrl, 2);
-      await client.query('rollback');
-      return revoking;
-    }, ownerUrl);
+    const lock = (tx: EntityManager) => tx.query('select from user_sessions where id = $1 for update', [sid]);
+    const both = await comingUpon(auth.database, lock, () => Promise.all([revoke(), revoke()]), { waiting: 2 });
     expect(both.sort()).toEqual([204, 401]);
     expect(await revoke()).toBe(401);
   });

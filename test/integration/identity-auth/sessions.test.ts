@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { decodeJwt } from 'jose';
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { createApiProfiles } from '../../../src/domain/logins/api-me.js';
 import { createApiSessions } from '../../../src/domain/logins/api-sessions.js';
 import { createAdminTokens } from '../../../src/domain/users/admin-tokens.js';
 import { minutes, seconds } from '../../../src/platform/clock.js';
-import { asOwner } from '../../support/database.js';
 import { apiOf, bearer } from '../../support/identity-auth.js';
-import { untilWaiting } from '../../support/lock-waits.js';
 import { enrollTotp, giveFactor } from '../../support/mfa.js';
 import { newProvider } from '../../support/oauth/provider.js';
 import { tokensFor, userinfo } from '../../support/oauth/tokens.js';
+import { comingUpon } from '../../support/uncommitted.js';
 
 const provider = await newProvider();
 const api = apiOf(provider);
@@ -87,15 +87,8 @@ describe('a signed-in person', () => {
     const { access_token: token } = await signedIn();
     const { sid } = decodeJwt(token);
     const end = async () => (await api.delete(`/sessions/${sid}`, bearer(token))).statusCode;
-    const { ownerUrl } = provider.database;
-    const both = await asOwner(async (client) => {
-      await client.query('begin');
-      await client.query('select from sessions where id = $1 for update', [sid]);
-      const ending = Promise.all([end(), end()]);
-      await untilWaiting(ownerUrl, 2);
-      await client.query('rollback');
-      return ending;
-    }, ownerUrl);
+    const lock = (tx: EntityManager) => tx.query('select from sessions where id = $1 for update', [sid]);
+    const both = await comingUpon(provider.database, lock, () => Promise.all([end(), end()]), { waiting: 2 });
     expect(both.sort()).toEqual([204, 401]);
     expect(await end()).toBe(401);
   });

@@ -152,9 +152,11 @@ test('the end of a group does not lock what the deletion of a node needs that ha
     api.database,
     (tx) => tx.query('select from role_assignments where identity_id = $1 for update', [id]),
     () => own('DELETE', `/Groups/${group}`),
-    async (tx) => {
-      await tx.query("set local lock_timeout = '200ms'");
-      await tx.query('delete from role_assignments where identity_id = $1', [id]);
+    {
+      async last(tx) {
+        await tx.query("set local lock_timeout = '200ms'");
+        await tx.query('delete from role_assignments where identity_id = $1', [id]);
+      },
     },
   );
   expect(ended.statusCode).toBe(204);

@@ -3,7 +3,7 @@ import { outcomeOf } from '../answers.js';
 import type { Call } from '../calls.js';
 import type { Random } from '../random.js';
 import type { Act, Row, Subject } from './subject.js';
-import { verbs } from './windows.js';
+import { verbs } from './verbs.js';
 import type { ProcessWorld } from './world.js';
 
 interface Removal extends Row {

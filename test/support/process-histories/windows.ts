@@ -7,6 +7,7 @@ import type { Call } from '../calls.js';
 import { graceChanges } from '../graces.js';
 import type { Random } from '../random.js';
 import type { Act, Row, Subject } from './subject.js';
+import { verbs } from './verbs.js';
 import type { ProcessWorld } from './world.js';
 
 /** Where people have roles and graces. */
@@ -21,37 +22,6 @@ const newPerson = async (owner: Call, { path }: Place, random: Random): Promise<
   const answer = await owner('POST', `${path}/identities`, { email, first_name: 'Ida' });
   if (answer.statusCode !== 201) throw new Error(answer.body);
   return answer.json().data.id;
-};
-
-/** What support does with a process in the Portal: stops what it tells, and has it tell what is still to come. */
-export const verbs = (
-  owner: Call,
-  row: Row,
-  resume: () => void,
-  { canResume = () => row.status === 'cancelled' } = {},
-): Record<'cancel' | 'retry', Omit<Act, 'name'>> => {
-  const post = async (verb: string, payload?: object) =>
-    outcomeOf(await owner('POST', `/processes/${row.id}/${verb}`, payload));
-  return {
-    cancel: {
-      send: () => post('cancel', { reason: 'a mistake' }),
-      apply() {
-        if (row.status !== 'running') return '409 process.not_running';
-        row.stop();
-        return '200';
-      },
-      isTwice: true,
-    },
-    retry: {
-      send: () => post('retry'),
-      apply() {
-        if (!canResume()) return '409 process.not_failed';
-        row.status = 'running';
-        resume();
-        return '200';
-      },
-    },
-  };
 };
 
 interface Window extends Row {
