@@ -684,7 +684,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a node
-         * @description With `cascade=true`, everything below it is deleted too. Role assignments, SCIM group mappings and organizations at these nodes, with everything that belongs to those (as when one is deleted), are deleted with them, each with its own event. More than 10 000 nodes are deleted from the lowest up in several transactions: if the request ends before its response, the rest remains, and the next request continues.
+         * @description With `cascade=true`, everything below it is deleted too. Role assignments, SCIM group mappings and organizations at these nodes, with everything that belongs to those (as when one is deleted), are deleted with them, each with its own event. More than 10 000 nodes, or role assignments at them, are deleted from the lowest up in several transactions: if the request ends before its response, the rest remains, and the next request continues.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */

@@ -1,4 +1,5 @@
 import { removeInParts } from '../../src/domain/hierarchy/removal-in-parts.js';
+import { removeSome } from '../../src/domain/organizations/remove-all.js';
 import { currentContext, runInContext } from '../../src/platform/context.js';
 import { RequestAborted } from '../../src/platform/database/aborting.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
@@ -115,4 +116,68 @@ test('a node with many roles and nothing below it is deleted in parts without ca
   for (let i = 0; i < 4; i++) await newIdentity(api, account, [['organization_manager', top.id]]);
   expect(await remove({ id: top.id, version: await versionOf(top.id) }, { cascade: false })).toBe(2);
   expect(await left(top.id)).toEqual([]);
+});
+
+/** How many roles each transaction that removed some at these nodes has removed. */
+const removedByEach = async (nodeIds: string[]): Promise<number[]> => {
+  const rows = await rowsOf<{ count: number }>(
+    api,
+    `select count(*)::int as count from events
+     where environment_id = $1 and action = 'role_assignment.deleted' and metadata->>'node_id' = any($2) group by written_in`,
+    [account.scope.environmentId, nodeIds],
+  );
+  return rows.map(({ count }) => count).sort();
+};
+const assignmentsAt = async (nodeId: string): Promise<number> =>
+  (await rowsOf(api, 'select from role_assignments where node_id = $1', [nodeId])).length;
+
+test('roles at the lowest nodes are deleted before these, if there are many', async () => {
+  const top = await grown();
+  const [lowest = ''] = (
+    await rowsOf<{ id: string }>(
+      api,
+      'select id from nodes where $1 = any(path) order by cardinality(path) desc, id limit 1',
+      [top.id],
+    )
+  ).map(({ id }) => id);
+  for (let i = 0; i < 4; i++) await newIdentity(api, account, [['organization_manager', lowest]]);
+  expect(await remove({ id: top.id, version: await versionOf(top.id) })).toBe(5); // three roles, and then as without them
+  expect(await left(top.id)).toEqual([]);
+  expect(await removedByEach([lowest])).toEqual([1, 3]);
+});
+
+test('roles that were removed long ago are deleted before their node, if there are many', async () => {
+  const top = await newNode(call, 'Left by many', null);
+  for (let i = 0; i < 7; i++) await newIdentity(api, account, [['organization_manager', top.id]]);
+  await rowsOf(api, 'update role_assignments set removed_at = now() where node_id = $1', [top.id]);
+  const rest: number[] = [];
+  const count = async () => rest.push(await assignmentsAt(top.id));
+  expect(await remove({ id: top.id, version: await versionOf(top.id) }, { afterEach: count })).toBe(3);
+  expect(rest).toEqual([4, 1, 0]);
+  expect(await left(top.id)).toEqual([]);
+});
+
+test('a deletion that is refused leaves what explains removed roles', async () => {
+  const top = await newNode(call, 'Left by many, with something below', null);
+  await newNode(call, 'Below', top.id);
+  for (let i = 0; i < 4; i++) await newIdentity(api, account, [['organization_manager', top.id]]);
+  await rowsOf(api, 'update role_assignments set removed_at = now() where node_id = $1', [top.id]);
+  const version = await versionOf(top.id);
+  const withoutCascade = remove({ id: top.id, version }, { cascade: false });
+  await expect(withoutCascade).rejects.toMatchObject({ code: 'nodes.has_children' });
+  const ofAnother = remove({ id: top.id, version: version + 1 });
+  await expect(ofAnother).rejects.toMatchObject({ code: 'version.conflict' });
+  expect(await assignmentsAt(top.id)).toBe(4);
+});
+
+test('all organizations are deleted after their roles, if there are many', async () => {
+  const other = await newAccount(api);
+  const calls = callsWith(api, await other.apiKey());
+  const { id } = await newNode(calls, 'Acme', null, { node_type: 'organization' });
+  for (let i = 0; i < 5; i++) await newIdentity(api, other, [['organization_manager', id]]);
+  const some = () => api.database.db.transaction(other.scope, (tx) => removeSome(tx, other.scope, new Date(), 3));
+  expect(await some()).toBe('more');
+  expect((await calls('GET', `/organizations/${id}`)).statusCode).toBe(200);
+  expect(await some()).toBe('done');
+  expect((await calls('GET', `/organizations/${id}`)).statusCode).toBe(404);
 });

@@ -3,12 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import { inParts, type Left } from '../../platform/database/in-parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { removeSomeOf } from './removal.js';
-
-/**
- * The most nodes, or roles held at them, for one transaction: it locks the tree's shape, and all other changes of the
- * tree wait.
- */
-const maxAtOnce = 10_000;
+import { maxAtOnce } from './surplus-roles.js';
 
 /** How a node is to be deleted: as it was read, and with everything below it or only if there is nothing. */
 export interface NodeRemoval {

@@ -4,7 +4,7 @@ import { within } from '../../platform/database/db.js';
 import type { Left } from '../../platform/database/in-parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { assignmentMetadata } from '../access/assignments/assigning.js';
-import { lockAssignments, removeAssignments } from '../access/assignments/removing.js';
+import { lockAssignments } from '../access/assignments/removing.js';
 import { leaveNodes } from '../access/windows/rows.js';
 import { forgetInLimits } from '../capabilities/forget-limits.js';
 import { DomainError } from '../errors.js';
@@ -17,6 +17,7 @@ import { isOrganization } from './organization-rows.js';
 import { rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
 import { withinSubtreesSql } from './subtrees.js';
+import { surplusRoles, takeSurplus } from './surplus-roles.js';
 
 /** What is to be deleted, as the caller has seen it, and when. */
 interface Removal {
@@ -55,8 +56,8 @@ async function lockTop(tx: EntityManager, scope: EnvironmentScope, { id, version
 }
 
 /**
- * Deletes a node like `remove`, unless that is too much for one transaction: then first the lowest nodes, and then the
- * roles at the rest.
+ * Deletes a node like `remove`, unless that is too much for one transaction: then first the lowest nodes, and before
+ * any nodes the roles at them.
  * @returns whether there is more left
  * @throws DomainError as `remove`
  */
@@ -66,32 +67,30 @@ export async function removeSomeOf(
   { id, version, cascade, atOnce, at }: Removal & { atOnce: number },
 ): Promise<Left> {
   await schemaFor(tx, scope, 'another shape');
-  const values = [scope.accountId, scope.environmentId, [id], atOnce + 1];
-  const idsOf = async (text: string) => (await tx.query<{ id: string }[]>(text, values)).map((row) => row.id);
-
-  const lowest = await idsOf(
+  const below = await tx.query<{ id: string }[]>(
     `select id from nodes where account_id = $1 and environment_id = $2 and ${withinSubtreesSql('nodes')} and id <> all($3)
      order by cardinality(path) desc, id limit $4`,
+    [scope.accountId, scope.environmentId, [id], atOnce + 1],
   );
-  if (cascade && lowest.length > atOnce) {
-    const ids = lowest.slice(0, atOnce); // each with everything below it, which comes before it
-    await lockSignIns(tx, scope, ids);
-    await lockDirectories(tx, scope, ids);
+  const isWhole = !cascade || below.length <= atOnce;
+  // Each with everything below it, which comes before it.
+  const ids = isWhole ? [id] : below.slice(0, atOnce).map((row) => row.id);
+  const isRefused = !cascade && below.length > 0;
+  const surplus = isRefused ? null : await surplusRoles(tx, scope, ids, atOnce);
+  if (surplus) {
     await lockTop(tx, scope, { id, version });
-    await removeLocked(tx, scope, ids, at, [id]);
+    await takeSurplus(tx, scope, surplus, at);
     return 'more';
   }
-  const held = await idsOf(
-    `select a.id from role_assignments a join nodes on nodes.id = a.node_id
-     where nodes.account_id = $1 and nodes.environment_id = $2 and ${withinSubtreesSql('nodes')} and a.removed_at is null limit $4`,
-  );
-  if (held.length > atOnce && (cascade || lowest.length === 0)) {
-    await lockTop(tx, scope, { id, version });
-    await removeAssignments(tx, scope, held.slice(0, atOnce), at);
-    return 'more';
+  if (isWhole) {
+    await remove(tx, scope, { id, version, cascade, at });
+    return 'done';
   }
-  await remove(tx, scope, { id, version, cascade, at });
-  return 'done';
+  await lockSignIns(tx, scope, ids);
+  await lockDirectories(tx, scope, ids);
+  await lockTop(tx, scope, { id, version });
+  await removeLocked(tx, scope, ids, at, [id]);
+  return 'more';
 }
 
 /**
