@@ -6029,7 +6029,7 @@ export interface components {
             saml_slo_url?: string | null;
             /**
              * Format: uri
-             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Suffices for these responses; our own logout requests need `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
              */
             saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
@@ -6094,7 +6094,7 @@ export interface components {
             saml_slo_url?: string | null;
             /**
              * Format: uri
-             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Suffices for these responses; our own logout requests need `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
              */
             saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
@@ -7790,7 +7790,7 @@ export interface components {
             saml_slo_url?: string | null;
             /**
              * Format: uri
-             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Suffices for these responses; our own logout requests need `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
              */
             saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
@@ -7850,7 +7850,7 @@ export interface components {
             saml_slo_url?: string | null;
             /**
              * Format: uri
-             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Suffices for these responses; our own logout requests need `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
              */
             saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
@@ -7912,7 +7912,7 @@ export interface components {
             saml_slo_url?: string | null;
             /**
              * Format: uri
-             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
+             * @description Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Suffices for these responses; our own logout requests need `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.
              */
             saml_slo_response_url?: string | null;
             /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */

@@ -135,6 +135,15 @@ test('our answer goes where the provider wants responses, and says so; our reque
   expect(leavingIn(left ?? '').at).toBe('https://idp.example/slo');
 });
 
+test('a provider that only takes responses gets ours, and no request', async () => {
+  const only = { ...connection, samlSloUrl: null, samlSloResponseUrl: 'https://idp.example/back' };
+  const url = new URL((await protocol.answerLogout(only, { id: '_logout', relayState: null })) ?? '');
+  expect(url.origin + url.pathname).toBe('https://idp.example/back');
+  const nameId = { value: 'ana', format: 'x', nameQualifier: null, spNameQualifier: null };
+  const handle = { protocol: 'saml', nameId, sessionIndex: null } as const;
+  expect(await protocol.leave(only, { logoutId: 'the-row', state: 'the-state', handle })).toBeNull();
+});
+
 test.each(['sha256', 'sha512'])(
   'our signature with %s covers the query as it is written, whatever the state contains',
   async (hash) => {

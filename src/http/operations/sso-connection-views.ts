@@ -31,8 +31,8 @@ const SettingFields = {
       Type.String({
         ...Url,
         description:
-          "Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Reset by " +
-          'another `saml_slo_url`, unless it is sent along.',
+          "Where responses to the provider's logout requests go (`ResponseLocation`), if not to `saml_slo_url`. Suffices for " +
+          'these responses; our own logout requests need `saml_slo_url`. Reset by another `saml_slo_url`, unless it is sent along.',
       }),
     ),
   ),

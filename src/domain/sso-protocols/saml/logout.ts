@@ -79,7 +79,8 @@ export async function verifyLogoutRequest(
 
 /**
  * Returns the URL that takes our response to a LogoutRequest to the provider, where it wants responses (SAML 2.0 Metadata
- * §2.2.2); null if it has no logout URL.
+ * §2.2.2); null if no URL takes one. Each request has to be answered (SAML 2.0 Core §3.7.2), so a URL for responses
+ * suffices.
  * @param relayState of the request; it is sent back unchanged
  */
 export async function logoutResponseUrl(
