@@ -147,9 +147,13 @@ test('a mail whose row is missing, as after a restore, ends at whatever step it 
   expect([sent, await events()]).toEqual([[], []]);
 });
 
-test('a mail about something that has ended is not sent', async () => {
-  const { emails, emailId, registrations, registrationId, sent, row } = await queuedMail();
+test('a mail about something that has ended is not sent, even if it was tried before', async () => {
+  const { emails, emailId, registrations, registrationId, sent, row, mailFails } = await queuedMail();
+  mailFails(new Error('connect ECONNREFUSED'));
+  await expect(emails.send(emailId)).rejects.toThrow('ECONNREFUSED');
+  mailFails(null);
   await registrations.cancel(registrationId, 'cancelled_by_operator');
+  expect(await row()).toMatchObject({ status: 'pending' }); // its delivery ends it, and knows whether it was sent
   expect(await emails.send(emailId)).toBe('cancelled');
   expect(sent).toEqual([]);
   expect(await row()).toMatchObject({ status: 'cancelled', failure: 'nothing to send any more' });

@@ -164,6 +164,47 @@ test('a registration that has ended requests no mail', async () => {
   );
 });
 
+describe('a mail that nobody has asked for yet is cancelled with what it is about', () => {
+  const mailOf = async (id: string) =>
+    (await select('select status, failure, ended_at is not null as is_over from emails where subject_id = $1', id))[0];
+  const cancelled = { status: 'cancelled', failure: 'nothing to send any more', is_over: true };
+
+  test.each(['decline', 'cancel', 'expire'] as const)('%s of a registration', async (verb) => {
+    const services = registrationServices(database);
+    const { id } = await services.park();
+    services.moveClock(hours(24));
+    await services.registrations[verb](id, 'for_a_reason');
+    expect(await mailOf(id)).toEqual(cancelled);
+    await services.registrations.queueVerificationEmail(id);
+    expect(await mailOf(id)).toEqual(cancelled);
+  });
+
+  test('the other registrations of an address that was confirmed', async () => {
+    const services = registrationServices(database);
+    const { id, request } = await services.park();
+    const rival = await services.park({ email: request.email });
+    await services.registrations.provision(id);
+    expect(await mailOf(rival.id)).toEqual(cancelled);
+  });
+
+  test('an intent to create an account, expired or discarded', async () => {
+    const services = registrationServices(database);
+    const { id, request } = await services.park();
+    const { userId } = await services.registrations.provision(id);
+    const park = async () => {
+      await services.registrations.park(aRequest({ email: request.email }));
+      const parked = `select id from account_intents where user_id = $1 and status = 'parked'`;
+      return (await select(parked, userId))[0]?.id as string;
+    };
+    const discarded = await park();
+    expect(await services.accountIntents.discardAll(userId)).toEqual([discarded]);
+    const expired = await park();
+    services.moveClock(hours(24));
+    expect(await services.accountIntents.expire(expired)).toBe('expired');
+    expect([await mailOf(discarded), await mailOf(expired)]).toEqual([cancelled, cancelled]);
+  });
+});
+
 describe('nothing is left that waits for a taken address', () => {
   const waiting = (email: string) =>
     select(`select id from pending_registrations where status = 'pending' and email = $1`, email);

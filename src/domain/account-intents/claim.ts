@@ -2,7 +2,9 @@ import { type EntityManager, IsNull, LessThan, MoreThan, Not } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import { User } from '../../../entities/user.js';
 import { after, hours } from '../../platform/clock.js';
+import { cancelPlanned } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
+import { noticeCause } from './process.js';
 
 /** A repeated request finds the intent that it claimed for as long as an Idempotency-Key is valid (contract §1). */
 const claimLife = hours(24);
@@ -79,4 +81,5 @@ export async function discardIntents(tx: EntityManager, ids: string[], reason: s
     );
     await recordEvent(tx, 'auth.account_intent_discarded', { resourceId: id, metadata: { reason } });
   }
+  await cancelPlanned(tx, ids.map(noticeCause), now);
 }

@@ -1,9 +1,9 @@
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
-import { queueEmail } from '../emails/queue.js';
+import { cancelPlanned, queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import { lockUser } from './claim.js';
-import { failureEmail } from './process.js';
+import { failureEmail, noticeCause } from './process.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
 
 /** Ends a parked intent and returns the status that it has then. Repeating it is harmless. */
@@ -17,7 +17,10 @@ export async function endIntent(
   await lockUser(tx, intent.userId);
   const parked = { id, status: 'parked' as const, ...(due && { expiresAt: LessThanOrEqual(now) }) };
   const { affected } = await tx.update(AccountIntent, parked, { status, endedReason: reason, endedAt: now });
-  if (affected) await recordEvent(tx, `auth.account_intent_${status}`, { resourceId: id, metadata: { reason } });
+  if (affected) {
+    await recordEvent(tx, `auth.account_intent_${status}`, { resourceId: id, metadata: { reason } });
+    await cancelPlanned(tx, [noticeCause(id)], now);
+  }
   return (await tx.findOneBy(AccountIntent, { id }))?.status ?? 'discarded';
 }
 

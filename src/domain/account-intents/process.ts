@@ -15,12 +15,15 @@ export const accountIntentInput = ({
 
 type Addressed = Pick<AccountIntent, 'id' | 'locale'>;
 
+/** The cause of the mail that is planned with an intent. */
+export const noticeCause = (id: string): string => `account-intent/${id}/notice`;
+
 /** The mail to the owner of a parked intent: to sign in or, without a password, how to set one. */
 export const accountIntentNotice = ({ id, locale }: Addressed, hasPassword: boolean): QueuedEmail => ({
   template: hasPassword ? 'registration-known-address' : 'set-password',
   locale,
   subjectId: id, // also the id of the intent's set-password link
-  cause: `account-intent/${id}/notice`,
+  cause: noticeCause(id),
 });
 
 /** The mail about a failed intent, one for each failure. */

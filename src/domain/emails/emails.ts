@@ -10,6 +10,7 @@ import { mailDelay, mails } from '../../platform/metrics/metrics.js';
 import { recordOfProcess } from '../events/process-events.js';
 import { recordEvent } from '../events/record.js';
 import { brandOf, environmentDeleted } from './brand.js';
+import { nothingToSend } from './queue.js';
 import type { EmailSubjects } from './subjects.js';
 
 export interface EmailsDeps {
@@ -89,7 +90,7 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
       const { email, content, brand } = found;
       if (email.status !== 'pending') return email.status;
       if (brand === null) return end(id, 'cancelled', environmentDeleted);
-      if (!content) return end(id, 'cancelled', 'nothing to send any more');
+      if (!content) return end(id, 'cancelled', nothingToSend);
       try {
         await mailer.send(email.template, { ...content, brand, locale: email.locale, messageId: `email/${id}` });
       } catch (error) {

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager, IsNull } from 'typeorm';
 import { v5 as uuidv5 } from 'uuid';
 import { Email } from '../../../entities/email.js';
 import { isAwaited } from '../../platform/mail/awaited.js';
@@ -46,6 +46,22 @@ export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date
     .updateEntity(false)
     .execute();
 }
+
+/**
+ * Cancels planned mails in the transaction that ends what they are about: their process would no longer ask for them, and
+ * they would count as waiting until a process is missed. One that may have been handed to the mail server is ended by its
+ * delivery.
+ */
+export async function cancelPlanned(tx: EntityManager, causes: readonly string[], now: Date): Promise<void> {
+  await tx.update(
+    Email,
+    { id: Any(causes.map(idOf)), status: 'pending', attemptedAt: IsNull() },
+    { status: 'cancelled', failure: nothingToSend, endedAt: now },
+  );
+}
+
+/** Why a mail is cancelled whose subject has ended. */
+export const nothingToSend = 'nothing to send any more';
 
 /** Has a mail sent after the commit, once per cause however often this is called. */
 export async function queueEmail(tx: EntityManager, email: QueuedEmail, now: Date): Promise<void> {

@@ -25,11 +25,14 @@ export function registrationInput(
 
 type Addressed = Pick<PendingRegistration, 'id' | 'locale'>;
 
+/** The cause of the mail that is planned with a registration. */
+export const verificationCause = (id: string): string => `registration/${id}/verification`;
+
 export const verificationEmail = ({ id, locale }: Addressed): QueuedEmail => ({
   template: 'registration-verification',
   locale,
   subjectId: id,
-  cause: `registration/${id}/verification`,
+  cause: verificationCause(id),
 });
 
 export const registrationReminder = ({ id, locale }: Addressed): QueuedEmail => ({

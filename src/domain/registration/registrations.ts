@@ -6,13 +6,19 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
-import { type QueuedEmail, queueEmail } from '../emails/queue.js';
+import { cancelPlanned, type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordEvent } from '../events/record.js';
 import { ended, registrationStatusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
-import { type Durations, registrationInput, registrationReminder, verificationEmail } from './process.js';
+import {
+  type Durations,
+  registrationInput,
+  registrationReminder,
+  verificationCause,
+  verificationEmail,
+} from './process.js';
 import { type ProvisionedRegistration, provision } from './provision.js';
 import { notifyDiscarded } from './rivals.js';
 
@@ -86,7 +92,10 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
       const open = { id, status: 'pending' as const, ...(due && { expiresAt: LessThanOrEqual(at) }) };
       const { affected } = await tx.update(PendingRegistration, open, ended(status, reason, at));
       const action: EventAction = `auth.registration_${status}`;
-      if (affected) await recordEvent(tx, action, { resourceId: id, metadata: { reason } });
+      if (affected) {
+        await recordEvent(tx, action, { resourceId: id, metadata: { reason } });
+        await cancelPlanned(tx, [verificationCause(id)], at);
+      }
       const registration = await tx.findOneBy(PendingRegistration, { id });
       if (affected && registration && status === 'discarded') await notifyDiscarded(tx, registration);
       return statusOf(registration);

@@ -2,9 +2,11 @@ import type { EntityManager } from 'typeorm';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { lockExclusively } from '../../platform/database/advisory-locks.js';
 import { countedAddress } from '../addresses/counted-address.js';
+import { cancelPlanned } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { ended } from './ended.js';
+import { verificationCause } from './process.js';
 
 /**
  * Locks the address until the transaction ends: nobody else stores a registration of it or becomes its User. Without
@@ -40,6 +42,7 @@ export async function discardRegistrations(
     await tx.update(PendingRegistration, { id }, { ...ended('discarded', reason, now), userId: userId ?? null });
     await recordEvent(tx, 'auth.registration_discarded', { resourceId: id, metadata: { reason } });
   }
+  await cancelPlanned(tx, ids.map(verificationCause), now);
 }
 
 /** Ends all pending registrations of an address, before a person who has proved it in another way becomes its User. */
