@@ -13,9 +13,12 @@ import { limitsInWords } from './limits.js';
 const description = `Hosted sign-in, administration of accounts, and permissions in one service.
 
 Errors have one format, with a stable \`code\`. Lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`, and return the
-next page in \`Link\`. Writes take an \`Idempotency-Key\`. Resources with a \`version\` are changed with \`If-Match\`; for
-others a version in it is refused (400). Requests that are refused before they reach an operation get an error of the
-same format: \`request.malformed\` (400), \`request.timed_out\` (408), \`request.headers_too_large\` (431, if the URL
+next page in \`Link\`. Writes take an \`Idempotency-Key\` where it is listed. Elsewhere it is ignored: a response is only
+returned again to the caller who got it first, and before a sign-in nobody is known. A registration that is sent twice
+mails two links, and confirming one ends the other. Resources with a \`version\` are changed with \`If-Match\`; for others
+a version in it is refused (400). In the Public and the Portal API, an operation with query parameters refuses others (400,
+\`unknown_field\`), and one without ignores them. Requests that are refused before they reach an operation get an error of
+the same format: \`request.malformed\` (400), \`request.timed_out\` (408), \`request.headers_too_large\` (431, if the URL
 and the headers exceed 16 KiB).`;
 
 /** Serves the OpenAPI 3.0 document of all routes with a schema, and readable pages of it at `/docs`. */

@@ -42,6 +42,15 @@ test('a registration is parked with its password as argon2id, names trimmed, in 
   expect((await auth.post('/login', { email: body.email, password: body.password })).statusCode).toBe(401);
 });
 
+test('an Idempotency-Key is ignored, since nobody is known: no caller gets the response to another', async () => {
+  const body = request();
+  const headers = { 'idempotency-key': 'guessed' };
+  const [first, second] = [await auth.post('/register', body, headers), await auth.post('/register', body, headers)];
+  expect([first.statusCode, second.statusCode]).toEqual([201, 201]);
+  expect(second.headers['idempotency-replayed']).toBeUndefined();
+  expect(second.cookies[0]?.value).not.toBe(first.cookies[0]?.value);
+});
+
 test('the answer is the same for a new, a waiting and a known address', async () => {
   const known = await auth.addUser();
   const first = request();
