@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { saveUser } from '../../src/domain/administrator-invites/join.js';
 import { provision } from '../../src/domain/registration/provision.js';
 import { hours, minutes } from '../../src/platform/clock.js';
+import { mails } from '../../src/platform/metrics/metrics.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { aRequest, registrationServices } from '../support/registration.js';
 import { statementsOf } from '../support/statements.js';
@@ -168,13 +169,17 @@ describe('a mail that nobody has asked for yet is cancelled with what it is abou
   const mailOf = async (id: string) =>
     (await select('select status, failure, ended_at is not null as is_over from emails where subject_id = $1', id))[0];
   const cancelled = { status: 'cancelled', failure: 'nothing to send any more', is_over: true };
+  const counted = async () =>
+    (await mails.get()).values.find(({ labels }) => labels.status === 'cancelled')?.value ?? 0;
 
   test.each(['decline', 'cancel', 'expire'] as const)('%s of a registration', async (verb) => {
     const services = registrationServices(database);
     const { id } = await services.park();
     services.moveClock(hours(24));
+    const before = await counted();
     await services.registrations[verb](id, 'for_a_reason');
     expect(await mailOf(id)).toEqual(cancelled);
+    expect(await counted()).toBe(before + 1);
     await services.registrations.queueVerificationEmail(id);
     expect(await mailOf(id)).toEqual(cancelled);
   });

@@ -1,8 +1,10 @@
 import { Any, type EntityManager, IsNull } from 'typeorm';
 import { v5 as uuidv5 } from 'uuid';
 import { Email } from '../../../entities/email.js';
+import { afterCommit } from '../../platform/database/scoped-runner.js';
 import { isAwaited } from '../../platform/mail/awaited.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
+import { mails } from '../../platform/metrics/metrics.js';
 import { startLater } from '../outbox.js';
 
 export interface QueuedEmail {
@@ -53,11 +55,17 @@ export async function planEmail(tx: EntityManager, email: QueuedEmail, now: Date
  * delivery.
  */
 export async function cancelPlanned(tx: EntityManager, causes: readonly string[], now: Date): Promise<void> {
-  await tx.update(
+  const { affected } = await tx.update(
     Email,
     { id: Any(causes.map(idOf)), status: 'pending', attemptedAt: IsNull() },
     { status: 'cancelled', failure: nothingToSend, endedAt: now },
   );
+  countCancelled(tx, affected);
+}
+
+/** Counts mails that a transaction has cancelled, when it is committed. */
+export function countCancelled(tx: EntityManager, count: number | null = 0): void {
+  if (count) afterCommit(tx, () => mails.inc({ status: 'cancelled' }, count));
 }
 
 /** Why a mail is cancelled whose subject has ended. */
