@@ -21,7 +21,7 @@ export interface EndedAtProvider {
   sessionIndexes: readonly string[];
   /**
    * What ends if none of these is known: all of the person's sessions, or only those without a name, since the provider
-   * has named all others.
+   * has named all others. That of an answer that waits for its browser is known.
    */
   ifUnknown: 'all' | 'unnamed';
 }
@@ -39,8 +39,15 @@ export async function endProviderSessions(
 ): Promise<void> {
   const { id: connectionId, accountId } = connection;
   const { subject, sessionIndexes, ifUnknown } = ended;
+  const withdrawn: Assertion[] = [];
+  const withdraw = (which: EndedAtProvider) =>
+    requests.withdraw(tx, connection, (assertion) => {
+      const isOne = isMeant(assertion, which);
+      if (isOne) withdrawn.push(assertion);
+      return isOne;
+    });
   // Done first: it waits for sign-ins that are being completed, whose sessions are then found below.
-  await requests.withdraw(tx, connection, (assertion) => isMeant(assertion, ended));
+  await withdraw(ended);
   const known = (where: FindOptionsWhere<SsoSession>) =>
     tx.find(SsoSession, { where: { connectionId, ...where }, select: { id: true, linkId: true } });
   const named = { indexHash: In(sessionIndexes.map(hashSecret)) };
@@ -54,18 +61,24 @@ export async function endProviderSessions(
     return;
   }
   const link = await tx.findOneBy(SsoLink, { accountId, connectionId, subject });
+  const found = link && sessionIndexes.length > 0 ? await known({ linkId: link.id, ...named }) : [];
+  const isKnown = found.length > 0 || withdrawn.some((assertion) => isNamed(assertion, ended));
+  const isAll = sessionIndexes.length === 0 || (!isKnown && ifUnknown === 'all');
+  if (isAll && sessionIndexes.length > 0) await withdraw({ ...ended, sessionIndexes: [] });
   if (!link) return;
-  const linkId = link.id;
-  let meant = sessionIndexes.length === 0 ? null : await known({ linkId, ...named });
-  if (meant?.length === 0) meant = ifUnknown === 'all' ? null : await known({ linkId, indexHash: IsNull() });
+  const meant = isAll ? null : isKnown ? found : await known({ linkId: link.id, indexHash: IsNull() });
   await endOf(tx, connection, link, { ids: meant && idsOf(meant), at: now });
 }
 
+const isNamed = ({ sessionIndex }: Assertion, { sessionIndexes }: EndedAtProvider): boolean =>
+  sessionIndex !== null && sessionIndexes.includes(sessionIndex);
+
 /** Whether an answer is about one of the ended sessions; an answer without a session name is, if it is the person's. */
-function isMeant(assertion: Assertion, { subject, sessionIndexes }: EndedAtProvider): boolean {
+function isMeant(assertion: Assertion, ended: EndedAtProvider): boolean {
+  const { subject, sessionIndexes } = ended;
   if (subject !== null && assertion.subject !== subject) return false;
   if (assertion.sessionIndex === null) return subject !== null;
-  return sessionIndexes.includes(assertion.sessionIndex) || (subject !== null && sessionIndexes.length === 0);
+  return isNamed(assertion, ended) || (subject !== null && sessionIndexes.length === 0);
 }
 
 const idsOf = (rows: readonly SsoSession[]): string[] => rows.map(({ id }) => id);

@@ -456,6 +456,19 @@ describe('a provider’s own sign-out', () => {
     expect((await (await coming('_three')).goOn()).statusCode).toBe(303); // signed in again since
   });
 
+  test('ends such a sign-in, whatever its session, if it names none that is known; and that alone if it names it', async () => {
+    const at = await place('saml');
+    const nameId = acmeAddress();
+    const coming = await answeredBySaml(at, { nameId, sessionIndex: '_coming' });
+    await send(at, request(at, nameId, '<samlp:SessionIndex>_never</samlp:SessionIndex>'));
+    expect(failureIn(await coming.goOn())).toEqual([403, 'sso.provider_error']);
+    const one = await bySaml(at, { nameId, sessionIndex: '_one' });
+    const two = await answeredBySaml(at, { nameId, sessionIndex: '_two' });
+    await send(at, request(at, nameId, '<samlp:SessionIndex>_two</samlp:SessionIndex>'));
+    expect(failureIn(await two.goOn())).toEqual([403, 'sso.provider_error']);
+    expect(await isOpen(at, one)).toBe(true);
+  });
+
   test('ends a session that is being created at the same moment', async () => {
     const at = await place('saml');
     for (let tries = 0; tries < 12; tries += 1) {
