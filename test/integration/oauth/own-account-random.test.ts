@@ -11,6 +11,7 @@ import {
   shutOthers,
 } from '../../support/own-accounts/account.js';
 import { askForAddress, typeAddressCode } from '../../support/own-accounts/addresses.js';
+import { beginWithFactors } from '../../support/own-accounts/beginnings.js';
 import { answer } from '../../support/own-accounts/challenges.js';
 import { expectTheModel } from '../../support/own-accounts/compare.js';
 import { choose, confirmCodes, typeFirstCode } from '../../support/own-accounts/enrollments.js';
@@ -113,17 +114,24 @@ const steps: [number, (it: World) => Promise<unknown>][] = [
 ];
 const weighted = byWeight(steps);
 
+const liveOn = (it: World, seed: number, length: number) =>
+  live(seed, length, async (tell) => {
+    it.tell = tell;
+    const step = it.random.of(weighted);
+    tell(`${step.name} ${it.api.clock.now.toISOString()}`);
+    it.api.clock.advance(seconds(1));
+    await step(it);
+    await expectTheModel(it);
+  });
+
 test.each(seedsOf(1, 2, 8, 10, 12))(
   'in every history, people get to the pages, factors and sessions that are theirs: %i',
-  async (seed) => {
-    const it = await newWorld(api, seed);
-    await live(seed, 150, async (tell) => {
-      it.tell = tell;
-      const step = it.random.of(weighted);
-      tell(`${step.name} ${it.api.clock.now.toISOString()}`);
-      it.api.clock.advance(seconds(1));
-      await step(it);
-      await expectTheModel(it);
-    });
-  },
+  async (seed) => liveOn(await newWorld(api, seed), seed, 150),
 );
+
+test.each(seedsOf(1))('and so do people who begin with an app, a passkey and a trusted browser: %i', async (seed) => {
+  const it = await newWorld(api, seed);
+  await beginWithFactors(it);
+  await expectTheModel(it);
+  await liveOn(it, seed, 100);
+});

@@ -79,8 +79,7 @@ async function ownCodes(it: World, of: Visitor, seen: Seen): Promise<string[]> {
   return codes;
 }
 
-export async function addApp(it: World): Promise<void> {
-  const form = newForm(it, 'factors/totp');
+export async function addApp(it: World, form = newForm(it, 'factors/totp')): Promise<void> {
   const begun = await open(it, form.of, `/oauth/account/factors/totp?client_id=${it.clientId}`, true);
   const { secret, enrollment } = begun.fields;
   if (!secret || !enrollment) return; // the form would be refused as well
@@ -100,8 +99,7 @@ export async function addApp(it: World): Promise<void> {
   );
 }
 
-export async function addKey(it: World): Promise<void> {
-  const form = newForm(it, 'factors/webauthn');
+export async function addKey(it: World, form = newForm(it, 'factors/webauthn')): Promise<void> {
   const { of, shownTo } = form;
   const common = { client_id: it.clientId, session: shownTo };
   const begun = await script(of, '/oauth/account/factors/webauthn/options', common);

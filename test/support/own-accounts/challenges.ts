@@ -44,10 +44,13 @@ export async function answer(it: World, page: Challenge): Promise<void> {
 const remembering = ({ random }: World): Record<string, string> =>
   random.below(3) === 0 ? { remember_device: 'true' } : {};
 
-async function typeApp(it: World, { of, pending }: Challenge): Promise<void> {
+export async function typeApp(
+  it: World,
+  { of, pending }: Challenge,
+  remember: Record<string, string> = remembering(it),
+): Promise<void> {
   const { person } = pending.proof;
   const { code, step } = appCode(it, person);
-  const remember = remembering(it);
   const fields = { ...pending.request.params, challenge_token: pending.token, code, ...remember };
   const seen = await send(it, of, '/oauth/mfa-challenge', fields);
   if (!(await expectOpen(it, of, pending, seen, 'challenge'))) return;

@@ -29,9 +29,9 @@ export async function typePassword(
   it: World,
   { of, request }: Of<'sign-in'>,
   isWrong = it.random.below(6) === 0,
+  email = someAddress(it),
 ): Promise<void> {
   const { model } = it;
-  const email = someAddress(it);
   const person = model.byAddress(email);
   const password = isWrong ? 'not the right one' : (person?.password ?? person?.parked ?? 'none at all');
   it.tell(`  ${email} ${isWrong ? 'wrong' : 'right'}`);
