@@ -13,6 +13,7 @@ import * as others from '../../support/session-ends/others.js';
 import { openIdLogout, openIdLogoutAgain, samlLogout } from '../../support/session-ends/provider-messages.js';
 import { open } from '../../support/session-ends/sign-ins.js';
 import { signOut, signOutByToken } from '../../support/session-ends/sign-outs.js';
+import { comesForIt, isAnswered } from '../../support/session-ends/waiting-answers.js';
 import { type LivePlace, newWorld, type Parts, type World } from '../../support/session-ends/world.js';
 import { startReceiver } from '../../support/webhooks.js';
 
@@ -42,6 +43,8 @@ const steps = byWeight<(it: World) => Promise<string>>([
   [16, open],
   [8, signOut],
   [2, signOutByToken],
+  [5, isAnswered],
+  [2, comesForIt],
   [4, samlLogout],
   [4, openIdLogout],
   [1, openIdLogoutAgain],

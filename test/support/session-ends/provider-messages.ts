@@ -5,11 +5,13 @@ import { type LiveConnection, type LivePerson, samlResponsesAt, type World } fro
 
 const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
 
-/** Draws whom a provider speaks of, and which sessions it names: mostly some that it has begun. */
+/** Draws whom a provider speaks of, and a session that it names: mostly one that it has begun, or the one last awaited. */
 function someEnd({ random, people, model }: World, by: LiveConnection) {
-  const of = random.of(people.filter((one) => one.by === by)) as LivePerson;
-  const all = model.providerSessions.filter((one) => one.by === by);
-  const of1 = random.of(all.filter((one) => random.below(4) === 0 || one.of === of).slice(-6));
+  const coming = model.coming.filter((one) => one.by === by).at(-1);
+  const awaited = random.below(3) > 0 ? coming : undefined;
+  const of = (awaited?.of ?? random.of(people.filter((one) => one.by === by))) as LivePerson;
+  const all = [...model.providerSessions, ...model.coming].filter((one) => one.by === by);
+  const of1 = awaited ?? random.of(all.filter((one) => random.below(4) === 0 || one.of === of).slice(-6));
   const index = random.below(6) === 0 ? `_never-${randomUUID()}` : (of1?.index ?? null);
   return { of, index, owner: of1?.of as LivePerson | undefined };
 }
@@ -26,7 +28,10 @@ export async function samlLogout(it: World): Promise<string> {
   const kind = random.of(['good', 'good', 'good', 'unsigned', 'forged', 'late', 'elsewhere', 'of nobody'] as const);
   const sloPath = `/sso/saml/${by.id}/slo`;
   const nameId = kind === 'of nobody' ? `nobody@${by.type}.example` : of.email;
-  const named = index === null ? '' : `<samlp:SessionIndex>${index}</samlp:SessionIndex>`;
+  // It may name several at once.
+  const another = index !== null && random.below(3) === 0 ? someEnd(it, by).index : null;
+  const indexes = [index, another].filter((one) => one !== null);
+  const named = indexes.map((one) => `<samlp:SessionIndex>${one}</samlp:SessionIndex>`).join('');
   const xml = logoutRequestXml({
     issuer: saml.issuer,
     destination: `${service.baseUrl}${kind === 'elsewhere' ? '/sso/saml/slo' : sloPath}`,
@@ -42,11 +47,12 @@ export async function samlLogout(it: World): Promise<string> {
   }
   expect([answer.statusCode, leadingTo(answer)]).toEqual([303, samlResponsesAt]);
   if (kind === 'good') {
-    model.endByProvider(by, { of, indexes: index === null ? [] : [index], ifUnknown: 'all' });
+    model.endByProvider(by, { of, indexes, ifUnknown: 'all' });
     forget(it, index, of);
+    if (another !== null) forget(it, another, of);
   }
   if (random.below(3) === 0) expect(refusalIn(await service.browser().get(url))).toBe('replayed');
-  return `${kind} ${of.email} ${index}`;
+  return `${kind} ${of.email} ${indexes}`;
 }
 
 const refusals = {

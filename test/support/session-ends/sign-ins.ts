@@ -11,7 +11,7 @@ import { answerTo } from '../saml/sign-in.js';
 import type { ProviderSession, Session } from './model.js';
 import type { LiveApplication, LivePerson, There, World } from './world.js';
 
-interface Visit {
+export interface Visit {
   browser: Browser;
   to: LiveApplication;
 }
@@ -23,7 +23,7 @@ const textOf = ({ body }: LightMyRequestResponse) =>
     .slice(0, 500);
 
 /** Follows an answer to the application, giving the consent for which it may ask. @returns the code */
-async function codeIn(browser: Browser, answer: LightMyRequestResponse, of: LivePerson, to: LiveApplication) {
+export async function codeIn(browser: Browser, answer: LightMyRequestResponse, of: LivePerson, to: LiveApplication) {
   let at = answer;
   for (let hops = 0; hops < 9; hops++) {
     const { href, pathname, search, searchParams } = locationOf(at);
@@ -39,7 +39,7 @@ async function codeIn(browser: Browser, answer: LightMyRequestResponse, of: Live
 }
 
 /** Redeems a code, and records what the application was given in the session of its ID token. */
-async function take(
+export async function take(
   it: World,
   { browser, to }: Visit,
   of: LivePerson,
@@ -103,20 +103,21 @@ function thereFor(it: World, browser: Browser, of: LivePerson): There {
   const { random, there } = it;
   const has = there.find((one) => one.browser === browser && one.of === of);
   if (has && random.below(2) === 0) return has;
-  const index = of.by?.type === 'oidc' && random.below(4) === 0 ? null : `_${++it.count}-${randomUUID()}`;
-  const begun = { browser, of, index };
+  const begun = { browser, of, index: newIndex(it, of) };
   it.there = [...there.filter((one) => one !== has), begun];
   return begun;
 }
+
+/** The name of a new session at a person's provider; null if that names none. */
+export const newIndex = (it: World, { by }: LivePerson): string | null =>
+  by?.type === 'oidc' && it.random.below(4) === 0 ? null : `_${++it.count}-${randomUUID()}`;
 
 async function byProvider(it: World, visit: Visit, of: LivePerson): Promise<string> {
   const { model, now } = it;
   const { browser, to } = visit;
   const { verifier, challenge } = newPkce();
   const { index } = thereFor(it, browser, of);
-  const query = authorizeUrl(to.client, { code_challenge: challenge }).replace(/^[^?]*\?/, '');
-  const away = locationOf(await browser.get(`/oauth/sso?connection_id=${of.by?.id}&${query}`)).href;
-  let completed = await browser.get(here(await bringAnswer(it, browser, of, index, away)));
+  let completed = await browser.get(await answered(it, visit, of, { index, challenge }));
   if (of.keptOutOf.has(to.place)) {
     expect(completed.statusCode).toBe(403);
     return `is kept out: ${of.email}`;
@@ -137,6 +138,18 @@ async function byProvider(it: World, visit: Visit, of: LivePerson): Promise<stri
   const code = await codeIn(browser, completed, of, to);
   await take(it, visit, of, code ?? '', verifier, into, came);
   return `${of.email} by ${of.by?.type} ${index}${into ? ', goes on' : ''}`;
+}
+
+/** Has a person sign in at their provider. @returns where the browser comes for what its answer leads to */
+export async function answered(
+  it: World,
+  { browser, to }: Visit,
+  of: LivePerson,
+  { index, challenge }: { index: string | null; challenge: string },
+): Promise<string> {
+  const query = authorizeUrl(to.client, { code_challenge: challenge }).replace(/^[^?]*\?/, '');
+  const away = locationOf(await browser.get(`/oauth/sso?connection_id=${of.by?.id}&${query}`)).href;
+  return here(await bringAnswer(it, browser, of, index, away));
 }
 
 /** Brings the provider's answer, as the browser does. */

@@ -16,7 +16,7 @@ import type { ProviderKey } from '../saml/provider.js';
 import { giveSigningKey, type SamlProvider } from '../saml/sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../sso.js';
 import type { startReceiver } from '../webhooks.js';
-import { type Application, type Connection, Model, type Person, type Place } from './model.js';
+import { type Application, type Connection, Model, type Person, type Place, type ProviderSession } from './model.js';
 
 /** What all histories share. */
 export interface Parts {
@@ -58,6 +58,16 @@ export interface There {
   index: string | null;
 }
 
+/** A browser that can come for an answer of a provider. */
+export interface Coming {
+  visit: { browser: Browser; to: LiveApplication };
+  of: LivePerson;
+  came: ProviderSession;
+  link: string;
+  verifier: string;
+  endsAt: number;
+}
+
 export interface World extends Parts {
   model: Model;
   random: Random;
@@ -70,6 +80,7 @@ export interface World extends Parts {
   people: LivePerson[];
   browsers: Browser[];
   there: There[];
+  coming: Coming[];
   delivery: ReturnType<typeof createLogoutDelivery>;
   /** Send logout tokens that were accepted once more. */
   repeats: (() => Promise<{ statusCode: number }>)[];
@@ -156,7 +167,7 @@ export async function newWorld(parts: Parts, random: Random): Promise<World> {
     ...parts,
     ...{ model: new Model(), random, environment, places, applications, removed: [], connections, people },
     browsers: [1, 2, 3].map(() => service.browser()),
-    ...{ there: [], repeats: [] },
+    ...{ there: [], coming: [], repeats: [] },
     delivery: createLogoutDelivery(service),
     now: () => service.now().getTime(),
     count: 0,
