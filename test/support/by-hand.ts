@@ -20,15 +20,21 @@ export async function unlessAway<T>(call: () => Promise<T>): Promise<T> {
 
 /** What the Temporal UI reads to offer signals and updates to send. */
 export interface Messages {
+  /** The sentence about its state. */
+  currentDetails: string;
   definition: Partial<Record<'signalDefinitions' | 'updateDefinitions', { name: string; description?: string }[]>>;
 }
 
 /** Updates that create an Account when they are sent by hand, as their descriptions say. */
 export const creatingUpdates = ['confirm', 'resume'];
 
+/** Returns what the Temporal UI shows of a running workflow. */
+export const shownOf = (handle: WorkflowHandle): Promise<Messages> =>
+  unlessAway(() => handle.query<Messages>('__temporal_workflow_metadata'));
+
 /** Returns the names of the signals and updates that a running workflow offers. */
 export async function messagesOf(handle: WorkflowHandle) {
-  const { definition } = await unlessAway(() => handle.query<Messages>('__temporal_workflow_metadata'));
+  const { definition } = await shownOf(handle);
   const { signalDefinitions = [], updateDefinitions = [] } = definition;
   return { signals: signalDefinitions.map(({ name }) => name), updates: updateDefinitions.map(({ name }) => name) };
 }

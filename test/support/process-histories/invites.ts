@@ -11,7 +11,7 @@ interface Invite extends Row {
   links: number;
   /** Of which link its reminder was sent. */
   reminded: number;
-  expiresAt: number;
+  deadline: number;
 }
 /** A kind of invite. */
 export interface InviteKind {
@@ -41,8 +41,8 @@ export function newInvites(world: ProcessWorld, random: Random, owner: Call, kin
     return '200';
   };
   const isPending = () => current().status === 'pending';
-  const renew = (expiresAt: number) => {
-    current().expiresAt = expiresAt;
+  const renew = (deadline: number) => {
+    current().deadline = deadline;
     return '200';
   };
 
@@ -55,7 +55,7 @@ export function newInvites(world: ProcessWorld, random: Random, owner: Call, kin
       const { id } = answer.json().data;
       rows.push({
         ...{ table: kind.table, id, workflowId: inviteId(id), status: 'pending', events: [], mails: [] },
-        ...{ links: 1, reminded: 0, expiresAt: world.now() + life, link: 'link/1' },
+        ...{ links: 1, reminded: 0, deadline: world.now() + life, link: 'link/1' },
         stop: () => end('revoked'),
       });
       return '201';
@@ -63,8 +63,8 @@ export function newInvites(world: ProcessWorld, random: Random, owner: Call, kin
     apply: () => '201',
   });
   const acts = {
-    accept: (id: string) => {
-      const link = Math.max(1, current().links - (random.below(4) === 0 ? 1 : 0));
+    accept: (id: string, isLatest = random.below(4) > 0) => {
+      const link = Math.max(1, current().links - (isLatest ? 0 : 1));
       const payload = { token: kind.tokenOf(id, link), ...name, password };
       return {
         send: async () => outcomeOf(await world.api.app.inject({ method: 'POST', url: kind.acceptUrl, payload })),
@@ -92,7 +92,7 @@ export function newInvites(world: ProcessWorld, random: Random, owner: Call, kin
         if (!kind.canBeExtended) return '409 process.verb_not_supported';
         if (!isPending()) return '409 process.not_running';
         const until = world.now() + days(10);
-        return until > current().expiresAt ? renew(until) : '400 validation.failed';
+        return until > current().deadline ? renew(until) : '400 validation.failed';
       },
       isTwice: true,
     }),
@@ -113,13 +113,15 @@ export function newInvites(world: ProcessWorld, random: Random, owner: Call, kin
       return { name: `${act} ${one.workflowId}`, ...acts[act](one.id) };
     },
     late: () =>
-      rows.slice(-1).flatMap((one) => (one.status === 'expired' ? { name: 'accept', ...acts.accept(one.id) } : [])),
+      rows
+        .slice(-1)
+        .flatMap((one) => (one.status === 'expired' ? { name: 'accept', ...acts.accept(one.id, true) } : [])),
     passes() {
       for (const one of rows.filter(({ status }) => status === 'pending')) {
-        if (world.now() >= one.expiresAt) {
+        if (world.now() >= one.deadline) {
           one.status = 'expired';
           one.events.push('expired');
-        } else if (world.now() >= one.expiresAt - days(2) && one.reminded < one.links) {
+        } else if (world.now() >= one.deadline - days(2) && one.reminded < one.links) {
           one.reminded = one.links;
           one.mails.push(`reminder/${one.links}`);
         }

@@ -14,7 +14,7 @@ interface Waiting extends Row {
   email: string;
   /** Whose browser can confirm it. */
   cookie: string;
-  createdAt: number;
+  deadline: number;
 }
 const password = 'violet tractor 19';
 const tables = {
@@ -46,7 +46,7 @@ export function newPerson(world: ProcessWorld, random: Random): Subject {
     const { idOf, first, link } = tables[table];
     const row: Waiting = {
       ...{ table, id, workflowId: idOf(id), status: first, events: [], mails: [], link },
-      ...{ email, cookie, createdAt: now() },
+      ...{ email, cookie, deadline: now() + hours(24) },
       stop() {
         row.status = 'cancelled';
         if (table !== 'email_changes') row.events.push(eventOf(row));
@@ -202,9 +202,9 @@ export function newPerson(world: ProcessWorld, random: Random): Subject {
     passes() {
       for (const row of rows.filter(isOpen)) {
         const isRegistration = row.table === 'pending_registrations';
-        if (isRegistration && now() >= row.createdAt + hours(20) && now() < row.createdAt + hours(24)) {
+        if (isRegistration && now() >= row.deadline - hours(4) && now() < row.deadline) {
           if (row.mails.length === 0) row.mails.push('reminder');
-        } else if (now() >= row.createdAt + hours(24)) {
+        } else if (now() >= row.deadline) {
           row.status = 'expired';
           if (row.table !== 'email_changes') row.events.push(eventOf(row));
         }

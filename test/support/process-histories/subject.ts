@@ -1,4 +1,4 @@
-import { resetTo, stepsOf } from '../by-hand.js';
+import { resetTo, shownOf, stepsOf } from '../by-hand.js';
 import type { Random } from '../random.js';
 import { until } from '../until.js';
 import type { ProcessWorld } from './world.js';
@@ -17,9 +17,14 @@ export interface Row {
   mails: string[];
   /** The mail that has its link. */
   link?: string;
+  /** When it ends by itself, unless something happens before; support sees that moment. */
+  deadline?: number;
   /** What a cancel in the Temporal UI does. */
   stop(): void;
 }
+
+/** The status of a row that nobody models for now. */
+export const unknown = 'unknown';
 
 /** Something to do now. */
 export interface Act {
@@ -156,18 +161,22 @@ export async function differences(
   const byId = new Map(seen.map((one) => [one.id, one]));
   const wrong = await Promise.all(
     rows.map(async (row): Promise<string[]> => {
+      if (row.status === unknown) return [];
       const found = byId.get(row.id);
       const isRunning = watched.has(row.workflowId) && (await world.runOf(row.workflowId))?.status.name === 'RUNNING';
       const sent = found?.mails ?? [];
       const link = isOpen(row) ? row.link : undefined;
+      const deadline = isRunning && row.deadline ? new Date(row.deadline).toISOString() : null;
+      const sentence = deadline && (await shownOf(world.handleOf(row.workflowId))).currentDetails;
       const is = [
         found?.status ?? 'gone',
         isRunning,
         found?.events?.filter(isTold).map((action) => action.split('.').at(-1)) ?? [],
         sent.filter(isAboutTime),
         link && !sent.includes(link) ? 'no link' : '',
+        deadline && !sentence?.includes(deadline) ? `not until ${deadline}` : '',
       ];
-      const right = [row.status, isOpen(row), row.events.toSorted(), row.mails.toSorted(), ''];
+      const right = [row.status, isOpen(row), row.events.toSorted(), row.mails.toSorted(), '', ''];
       if (JSON.stringify(is) === JSON.stringify(right)) return [];
       return [`${row.table} ${row.id} is ${JSON.stringify(is)} and not ${JSON.stringify(right)}`];
     }),

@@ -24,7 +24,7 @@ export async function newSubjects(world: ProcessWorld, seed: number): Promise<{ 
     account.scope.environmentId,
   );
   const [role] = (await owner('GET', `${environment}/roles`)).json().items;
-  const place = { path: environment, scope: account.scope, roleId: role.id };
+  const place = { path: environment, environments: application, scope: account.scope, roleId: role.id };
   const administrators = {
     table: 'administrator_invites',
     name: 'administrator_invite',
@@ -48,7 +48,7 @@ export async function newSubjects(world: ProcessWorld, seed: number): Promise<{ 
     ...[newRoleWindows, newRoleWindows, newGraces, newGraces].map(
       (made) => (own: Random) => made(world, own, owner, place),
     ),
-    (own) => newRemovals(world, own, owner, application),
+    (own) => newRemovals(world, own, owner, place),
     (own) => newDomains(world, own, owner),
     (own) => newPerson(world, own),
     (own) => newPerson(world, own),

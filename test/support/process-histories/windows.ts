@@ -13,6 +13,8 @@ import type { ProcessWorld } from './world.js';
 /** Where people have roles and graces. */
 export interface Place {
   path: string;
+  /** The path of its Application's Environments. */
+  environments: string;
   scope: EnvironmentScope;
   roleId: string;
 }
@@ -109,24 +111,24 @@ interface Grace extends Row {
   identityId: string;
   round: number;
   startedAt: number;
-  expiresAt: number;
+  deadline: number;
 }
 const reminders = [days(1), days(3)];
+export const gracesOf = ({ api }: ProcessWorld) =>
+  createMfaGraces({ db: api.database.db, now: () => api.clock.now, reminders });
 
 /** Times to enroll a second factor, one after the other: each has its reminders and its end, unless it is stopped. */
 export function newGraces(world: ProcessWorld, random: Random, owner: Call, place: Place): Subject {
   const rows: Grace[] = [];
-  const { db } = world.api.database;
-  const clock = { db, now: () => world.api.clock.now };
-  const graces = createMfaGraces({ ...clock, reminders });
-  const changes = graceChanges(clock);
+  const graces = gracesOf(world);
+  const changes = graceChanges({ db: world.api.database.db, now: () => world.api.clock.now });
   const { scope } = place;
   const begin = (row: Grace, lasts: number) =>
     Object.assign(row, {
       status: 'running',
       round: row.round + 1,
       startedAt: world.now(),
-      expiresAt: world.now() + lasts,
+      deadline: world.now() + lasts,
     });
 
   const create = (): Act => {
@@ -143,7 +145,7 @@ export function newGraces(world: ProcessWorld, random: Random, owner: Call, plac
         const workflowId = mfaGraceId(scope.environmentId, identityId);
         const row: Grace = {
           ...{ table: 'mfa_graces', id: found?.id ?? '', subjectId: identityId, workflowId, identityId },
-          ...{ status: 'running', events: [], mails: [], round: 0, startedAt: 0, expiresAt: 0 },
+          ...{ status: 'running', events: [], mails: [], round: 0, startedAt: 0, deadline: 0 },
           stop() {
             row.status = 'cancelled';
             row.events.push('mfa_grace_cancelled');
@@ -160,13 +162,13 @@ export function newGraces(world: ProcessWorld, random: Random, owner: Call, plac
     const after = (change: Promise<unknown>) => change.then(() => 'done');
     return {
       ...verbs(owner, row, () => undefined, {
-        canResume: () => row.status === 'cancelled' && world.now() < row.expiresAt,
+        canResume: () => row.status === 'cancelled' && world.now() < row.deadline,
       }),
       signIn: {
         send: () => after(graces.start(scope, row.identityId, lasts)),
         apply() {
           if (row.status === 'reset') begin(row, days(lasts));
-          else if (row.status === 'enrolled' && world.now() < row.expiresAt) row.status = 'running';
+          else if (row.status === 'enrolled' && world.now() < row.deadline) row.status = 'running';
           return 'done';
         },
       },
@@ -204,15 +206,13 @@ export function newGraces(world: ProcessWorld, random: Random, owner: Call, plac
     },
     passes() {
       for (const row of rows.filter(({ status }) => status === 'running')) {
-        if (world.now() >= row.expiresAt) {
+        if (world.now() >= row.deadline) {
           row.status = 'expired';
           row.events.push('mfa_grace_expired');
           continue;
         }
-        const before = reminders.find(
-          (one) => row.startedAt < row.expiresAt - one && row.expiresAt - one <= world.now(),
-        );
-        const mail = before && `${row.round}/${row.expiresAt}/${before}`;
+        const before = reminders.find((one) => row.startedAt < row.deadline - one && row.deadline - one <= world.now());
+        const mail = before && `${row.round}/${row.deadline}/${before}`;
         if (mail && !row.mails.includes(mail)) row.mails.push(mail);
       }
     },

@@ -91,6 +91,7 @@ export async function startProcessWorld() {
     mails: services.sent,
     now: () => clock.now.getTime(),
     isWorking: () => workers !== null,
+    isRelaying: () => relay !== null,
     async stopWorkers(): Promise<void> {
       await workers?.stop();
       workers = null;
@@ -129,6 +130,9 @@ export async function startProcessWorld() {
         place = next;
       }
     },
+    /** Waits until these workflows run, and wait themselves. */
+    untilTheyWait: (workflowIds: readonly string[]) =>
+      until('they wait', async () => (await Promise.all(workflowIds.map(runOf))).every(isWaiting)),
     /** Waits until nothing is under way: no message, no mail, and no step of these workflows. */
     async untilAtRest(workflowIds: readonly string[]): Promise<void> {
       // Until a look finds nothing: one workflow may have told another meanwhile.
@@ -138,7 +142,7 @@ export async function startProcessWorld() {
         let [busy, asked] = [workflowIds, 0];
         await until('no step is under way', async () => {
           const runs = await Promise.all(busy.map(runOf));
-          busy = busy.filter((_, i) => runs[i]?.status.name === 'RUNNING' && !isIdle(runs[i].raw));
+          busy = busy.filter((_, i) => runs[i]?.status.name === 'RUNNING' && !isWaiting(runs[i]));
           return ++asked && busy.length === 0;
         });
         looks = Math.max(looks, asked);
@@ -157,8 +161,9 @@ interface Underway {
   pendingWorkflowTask?: unknown;
   pendingActivities?: unknown[] | null;
 }
-const isIdle = ({ pendingWorkflowTask, pendingActivities }: Underway) =>
-  !pendingWorkflowTask && !pendingActivities?.length;
+/** Whether a workflow runs without a step under way. */
+const isWaiting = (run: { status: { name: string }; raw: Underway } | null) =>
+  run?.status.name === 'RUNNING' && !run.raw.pendingWorkflowTask && !run.raw.pendingActivities?.length;
 
 /** Builds the service's workflows with the test's clock. */
 async function bundleWithTestsClock() {
