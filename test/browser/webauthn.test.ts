@@ -233,6 +233,34 @@ test('a passkey that the service does not know is refused, in the browser’s la
   await expectNoBarriers();
 });
 
+test('a box that was ticked beside the key or a mailed code stays ticked for whatever comes next', async () => {
+  await arrive();
+  await plugIn(page, 'security-key');
+  await startAnew();
+  await fillIn(page, site.data.ana);
+  await heading('Confirm that it is you').waitFor();
+  const tick = page.getByLabel(/Do not ask again/);
+  await tick.check();
+  await button('Recovery code').click();
+  await page.getByLabel('Recovery code').waitFor();
+  expect(await tick.isChecked()).toBe(true);
+  await tick.uncheck();
+  await button('Passkey or security key').click();
+  await page.getByText('Use your passkey or security key.').waitFor();
+  expect(await tick.isChecked()).toBe(false);
+
+  await button('Code by email').click();
+  await button('Send a code').click();
+  await page.getByLabel('Code', { exact: true }).waitFor();
+  await tick.check();
+  await button('Send a new code').click();
+  await page.getByText('We sent a new code.').waitFor();
+  expect(await tick.isChecked()).toBe(true);
+  await button('Passkey or security key').click();
+  await page.getByText('Use your passkey or security key.').waitFor();
+  expect(await tick.isChecked()).toBe(true);
+});
+
 test('the page stays usable when the service is away during the key’s request', async () => {
   await arrive();
   await plugIn(page, 'security-key');

@@ -5,7 +5,8 @@
     isSent = false;
   };
   addEventListener('submit', (event) => {
-    if ('webauthn' in event.target.dataset) return; // the other script sends that
+    const { target, submitter } = event;
+    if ('webauthn' in target.dataset && !submitter?.name) return; // the other script sends that
     if (isSent) return event.preventDefault();
     isSent = true;
     // Whoever has stopped it, or still waits, may send it again.

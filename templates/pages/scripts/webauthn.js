@@ -38,9 +38,9 @@
     return answer;
   }
 
-  let waiting = new AbortController();
+  let waiting;
   async function run(form, mediation, chosen) {
-    waiting.abort();
+    waiting?.abort();
     waiting = new AbortController();
     const { signal } = waiting;
     const kind = form.dataset.webauthn;
@@ -105,6 +105,7 @@
     }
 
     form.addEventListener('submit', async (event) => {
+      if (event.submitter?.name) return; // another way, which takes the tick along
       event.preventDefault();
       if (form.className) return;
       // No browser shows that a script waits for the network: the button does.
