@@ -261,6 +261,56 @@ test('a box that was ticked beside the key or a mailed code stays ticked for wha
   expect(await tick.isChecked()).toBe(true);
 });
 
+test('a person who comes back to the page of the key goes on with the session, or is told how', async () => {
+  await arrive();
+  await withoutSuggestions();
+  await plugIn(page, 'platform');
+  await forget(site.data.ben);
+  await enroll(site.data.ben);
+  await startAnew();
+  await fillIn(page, site.data.ben);
+  await heading('Confirm that it is you').waitFor();
+  await button('Continue').click();
+  await heading('Hello, Ben Example').waitFor();
+
+  await page.goBack();
+  await heading('Confirm that it is you').waitFor();
+  await button('Continue').click();
+  await heading('Hello, Ben Example').waitFor();
+
+  await page.goBack();
+  await heading('Confirm that it is you').waitFor();
+  await page.context().clearCookies();
+  await button('Continue').click();
+  await heading('This sign-in is over').waitFor();
+  await expectNoBarriers();
+  await page.getByRole('link', { name: 'Continue' }).click();
+  await heading(/^Sign in to /).waitFor();
+});
+
+test('a page of the key that was left open too long leads to a new sign-in', async () => {
+  await arrive();
+  await plugIn(page, 'security-key');
+  const isOver = async () => {
+    await asOwner((owner) => owner.query('update pending_sign_ins set expires_at = now()'), site.service.ownerUrl);
+    await button('Continue').click();
+    await heading('This sign-in has expired').waitFor();
+    await page.getByRole('link', { name: 'Sign in again' }).click();
+    await heading(/^Sign in to /).waitFor();
+  };
+  await startAnew();
+  await fillIn(page, site.data.ana);
+  await heading('Confirm that it is you').waitFor();
+  await isOver();
+
+  await forget(site.data.ben);
+  await fillIn(page, site.data.ben);
+  await heading('Protect your sign-in').waitFor();
+  await button(/passkey/i).click();
+  await heading('Set up a passkey or security key').waitFor();
+  await isOver();
+});
+
 test('the page stays usable when the service is away during the key’s request', async () => {
   await arrive();
   await plugIn(page, 'security-key');

@@ -74,15 +74,17 @@
       alert.textContent = text;
     };
     function fail({ name, token }) {
-      if (!token) {
-        show(texts[name] ?? texts.other);
-        void suggest();
-        return;
+      // The key was right, but is not enough here: the page that offers others takes it from there. Or the sign-in is over,
+      // mostly because it is complete, and somebody came back: as with every other form, its session goes on, or a page
+      // says so.
+      const next = token ? '/oauth/mfa/enroll' : name === 'expired' && form.dataset.over;
+      if (next) {
+        if (token) form.append(hidden('enrollment_token', token));
+        form.action = next;
+        return form.submit();
       }
-      // The key was right, but is not enough here: the page that offers others takes it from there.
-      form.append(hidden('enrollment_token', token));
-      form.action = '/oauth/mfa/enroll';
-      form.submit();
+      show(texts[name] ?? texts.other);
+      void suggest();
     }
 
     // Passkeys among the suggestions of the field for the address; silent until one is chosen.
