@@ -16,10 +16,10 @@ import type { AnsweredSsoRequest } from './requests.js';
 /** Why a person who came back from a provider is refused; stable, since pages and events use it. */
 export type SsoSignInRefusal = SsoRefusal | PersonRefusal;
 
-/** The person who has come back, or why they are refused. */
+/** The person who has come back, or why they are refused; with the request that recorded it, if that is another one. */
 export type Arrival =
   | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[]; authTime: Date }
-  | { refusal: SsoSignInRefusal };
+  | { refusal: SsoSignInRefusal; requestId?: string | undefined };
 
 /** Sign-in of end users by an identity provider: which connection is theirs, and whom its responses sign in. */
 export function createEndUserSso({
@@ -52,7 +52,10 @@ export function createEndUserSso({
      */
     async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: ProviderDemands): Promise<Arrival> {
       const { accountId, applicationId, connectionId, outcome } = request;
-      if ('refusal' in outcome) return { refusal: outcome.refusal.code };
+      if ('refusal' in outcome) {
+        const { code: refusal, requestId } = outcome.refusal;
+        return { refusal, requestId };
+      }
       const connection = await readConnection(inTransaction(tx), { accountId, id: connectionId });
       if (!connection?.isOpen) return { refusal: 'connection_disabled' };
       const { assertion } = outcome;

@@ -7,6 +7,8 @@ export interface RefusedAnswer {
   message: string;
   /** Whether the refused answer was really the provider's. */
   isSigned?: boolean;
+  /** The id of the request that brought it, which its event and its lines of the log have. */
+  requestId?: string;
 }
 
 /** The context of a sealed response: the request that it answers. */

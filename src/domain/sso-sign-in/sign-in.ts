@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, days, minutes } from '../../platform/clock.js';
+import { currentContext } from '../../platform/context.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type Db, inOwnTransaction, inTransaction } from '../../platform/database/db.js';
@@ -102,7 +103,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     } catch (error) {
       if (!(error instanceof SsoRefused)) throw error;
       const { code, message, isSigned } = error;
-      return { refusal: { code, message, isSigned } };
+      return { refusal: { code, message, isSigned, requestId: currentContext().correlationId } };
     }
   }
 

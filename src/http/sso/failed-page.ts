@@ -69,10 +69,13 @@ const linksFrom = (visit: Visit, code: SsoFailure): Links => {
   };
 };
 
-/** Answers a person who could not be sent to their identity provider, or whom its answer does not let in. */
-export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
+/**
+ * Answers a person who could not be sent to their identity provider, or whom its answer does not let in.
+ * @param requestId of the request that recorded it, if that is not this one: it leads from a report to the audit log
+ */
+export function sendSsoFailed(visit: Visit, code: SsoFailure, requestId?: string): FastifyReply {
   const options = { ...pageOptions(visit), formActions: [] };
-  return send(visit.request, visit.reply, { code, ...linksFrom(visit, code) }, options);
+  return send(visit.request, visit.reply, { code, requestId, ...linksFrom(visit, code) }, options);
 }
 
 /** Answers if it is not known what the sign-in was for. */
@@ -94,7 +97,7 @@ export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyRepl
 function send(
   request: FastifyRequest,
   reply: FastifyReply,
-  { code, ...urls }: { code: SsoFailure } & Links,
+  { code, requestId = request.id, ...urls }: { code: SsoFailure; requestId?: string | undefined } & Links,
   options: Parameters<typeof sendPage>[4],
   words: Group | 'leaving' = groupOf(code),
 ): FastifyReply {
@@ -117,7 +120,7 @@ function send(
     request,
     reply,
     'sso-failed',
-    { ...texts, ...urls, code: `sso.${code}`, requestId: request.id },
+    { ...texts, ...urls, code: `sso.${code}`, requestId },
     { ...options, status },
   );
 }

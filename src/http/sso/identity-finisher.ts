@@ -37,7 +37,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
 
   const answer = (completed: AnsweredSsoRequest, arrival: Arrival): Answer =>
     inVisit(completed, (visit) => {
-      if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
+      if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal, arrival.requestId);
       const { identityId, amr, connectionId, ssoSessionId, authTime } = arrival;
       const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, authTime, now: now() });
       const { request, reply } = visit;

@@ -755,6 +755,25 @@ describe('what is refused', () => {
     expect(row).toEqual({ consecutive_failures: 0, status: 'active' });
   });
 
+  test('the request ID on the page is that of its row of the audit log, whichever request recorded it', async () => {
+    const { client, connection } = await place();
+    const stranger = `eve@${uuidv7()}.example`;
+    idp.people.set(stranger, { email: stranger, email_verified: true });
+    for (const [login, code] of [
+      ['nobody there', 'provider_error'],
+      [stranger, 'domain_not_verified'],
+    ] as const) {
+      const page = await walk(world.browser(), authorizeUrl(client, { login_hint: 'a@acme.example' }), login);
+      expect(failureIn(page)).toEqual([403, `sso.${code}`]);
+      const [, id] = /<dd class="code">([0-9a-f-]{36})</.exec(page.body) ?? [];
+      const rows = await world.query(
+        `select metadata->>'reason' as reason from events where correlation_id = $1 and metadata->>'connection_id' = $2`,
+        [id, connection.id],
+      );
+      expect(rows).toEqual([{ reason: code }]);
+    }
+  });
+
   test('ten answers to a client that the provider refuses disable the connection', async () => {
     const { client, connection } = await place({ oidcClientSecretSealed: null });
     const { login } = somebody();
