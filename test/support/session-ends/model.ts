@@ -163,7 +163,8 @@ export class Model {
   /** A provider reports sessions of its own as over. */
   endByProvider(by: Connection, { of, indexes, ifUnknown }: Ended): void {
     const isTheirs = (one: ProviderSession) => one.by === by && (of === null || one.of === of);
-    const all = [...this.providerSessions, ...this.coming].filter(isTheirs);
+    // An answer that was withdrawn before is known no longer.
+    const all = [...this.providerSessions, ...this.coming.filter(({ isOver }) => !isOver)].filter(isTheirs);
     const named = all.filter((one) => !one.isForgotten && one.index !== null && indexes.includes(one.index));
     const unnamed = all.filter(({ index }) => index === null);
     const isEverything = of !== null && (indexes.length === 0 || (named.length === 0 && ifUnknown === 'all'));

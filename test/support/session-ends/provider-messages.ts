@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hours, minutes } from '../../../src/platform/clock.js';
 import { logoutRequestXml, signedQuery } from '../saml/logout.js';
+import type { Ended } from './model.js';
 import { type LiveConnection, type LivePerson, samlResponsesAt, type World } from './world.js';
 
 const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
@@ -20,9 +21,17 @@ const forget = (it: World, index: string | null, of: LivePerson | null) => {
   it.there = it.there.filter((one) => (index === null ? one.of !== of : one.index !== index));
 };
 
+/** A provider reports sessions as over, when answers that nobody came for in time are known no longer. */
+function report(it: World, by: LiveConnection, ended: Ended): void {
+  const { model, coming, now } = it;
+  const late = coming.filter(({ endsAt }) => now() >= endsAt).map(({ came }) => came);
+  model.coming = model.coming.filter((one) => !late.includes(one));
+  model.endByProvider(by, ended);
+}
+
 /** The SAML provider reports a sign-out of its own, or something comes that looks like it. */
 export async function samlLogout(it: World): Promise<string> {
-  const { random, saml, service, model, connections } = it;
+  const { random, saml, service, connections } = it;
   const by = connections[0] as LiveConnection;
   const { of, index } = someEnd(it, by);
   const kind = random.of(['good', 'good', 'good', 'unsigned', 'forged', 'late', 'elsewhere', 'of nobody'] as const);
@@ -47,7 +56,7 @@ export async function samlLogout(it: World): Promise<string> {
   }
   expect([answer.statusCode, leadingTo(answer)]).toEqual([303, samlResponsesAt]);
   if (kind === 'good') {
-    model.endByProvider(by, { of, indexes, ifUnknown: 'all' });
+    report(it, by, { of, indexes, ifUnknown: 'all' });
     forget(it, index, of);
     if (another !== null) forget(it, another, of);
   }
@@ -79,7 +88,7 @@ const wrongs: Record<string, (claims: Record<string, unknown>) => Record<string,
 
 /** The OpenID provider reports a sign-out of its own by a logout token, or something comes that looks like it. */
 export async function openIdLogout(it: World): Promise<string> {
-  const { random, oidc, service, model, connections, now } = it;
+  const { random, oidc, service, connections, now } = it;
   const by = connections[1] as LiveConnection;
   const { of, index, owner } = someEnd(it, by);
   const saysWho = index === null || random.below(2) === 0;
@@ -98,7 +107,7 @@ export async function openIdLogout(it: World): Promise<string> {
   }
   expect(answer.statusCode).toBe(200);
   const whose = saysWho ? of : null;
-  model.endByProvider(by, { of: whose, indexes: index === null ? [] : [index], ifUnknown: 'unnamed' });
+  report(it, by, { of: whose, indexes: index === null ? [] : [index], ifUnknown: 'unnamed' });
   forget(it, index, whose);
   if (random.below(3) === 0) it.repeats.push(say);
   return `${saysWho ? of.email : 'somebody'} ${index} (of ${owner?.email})`;

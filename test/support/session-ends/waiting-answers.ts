@@ -37,8 +37,9 @@ export async function comesForIt(it: World, one = it.random.of(it.coming)): Prom
   const { browser, to } = visit;
   const completed = await browser.get(one.link);
   const isRefused = came.isOver || of.keptOutOf.has(to.place);
-  if (now() >= one.endsAt || isRefused || !it.applications.includes(to)) {
-    if (isRefused && now() < one.endsAt) expect(completed.statusCode).toBe(403);
+  const isInTime = now() < one.endsAt && it.applications.includes(to);
+  if (!isInTime || isRefused) {
+    if (isInTime) expect(completed.statusCode).toBe(403);
     return `${of.email} in vain: ${completed.statusCode}`;
   }
   model.providerSessions.push(came);
