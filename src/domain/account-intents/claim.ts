@@ -2,7 +2,7 @@ import { type EntityManager, IsNull, LessThan, MoreThan, Not } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import { User } from '../../../entities/user.js';
 import { after, hours } from '../../platform/clock.js';
-import { cancelPlanned } from '../emails/queue.js';
+import { cancelPlanned } from '../emails/cancel.js';
 import { recordEvent } from '../events/record.js';
 import { noticeCause } from './process.js';
 

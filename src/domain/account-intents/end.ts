@@ -1,6 +1,7 @@
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
-import { cancelPlanned, queueEmail } from '../emails/queue.js';
+import { cancelPlanned } from '../emails/cancel.js';
+import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import { lockUser } from './claim.js';
 import { failureEmail, noticeCause } from './process.js';

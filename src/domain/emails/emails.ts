@@ -10,7 +10,7 @@ import { mailDelay, mails } from '../../platform/metrics/metrics.js';
 import { recordOfProcess } from '../events/process-events.js';
 import { recordEvent } from '../events/record.js';
 import { brandOf, environmentDeleted } from './brand.js';
-import { nothingToSend } from './queue.js';
+import { nothingToSend } from './cancel.js';
 import type { EmailSubjects } from './subjects.js';
 
 export interface EmailsDeps {

@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Application } from '../../../entities/application.js';
-import { Email } from '../../../entities/email.js';
 import type { Environment } from '../../../entities/environment.js';
 import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { currentContext } from '../../platform/context.js';
@@ -9,7 +8,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import { announceCredentials } from '../cached-credentials.js';
 import { forgetInLimits } from '../capabilities/forget-limits.js';
 import { environmentDeleted } from '../emails/brand.js';
-import { countCancelled } from '../emails/queue.js';
+import { cancelPending } from '../emails/cancel.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
@@ -122,12 +121,7 @@ async function silence(
   now: Date,
 ): Promise<void> {
   await silenceWebhooks(tx, { accountId, environmentId });
-  const { affected } = await tx.update(
-    Email,
-    { accountId, environmentId, status: 'pending' },
-    { status: 'cancelled', failure: environmentDeleted, endedAt: now },
-  );
-  countCancelled(tx, affected);
+  await cancelPending(tx, { accountId, environmentId }, environmentDeleted, now);
 }
 
 /** Returns the nodes of these Environments that some administrator's role or invite is limited to: few of thousands. */

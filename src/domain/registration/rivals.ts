@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { lockExclusively } from '../../platform/database/advisory-locks.js';
 import { countedAddress } from '../addresses/counted-address.js';
-import { cancelPlanned } from '../emails/queue.js';
+import { cancelPlanned } from '../emails/cancel.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { ended } from './ended.js';
