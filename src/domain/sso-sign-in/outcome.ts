@@ -1,3 +1,4 @@
+import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 
 /** The result of checking a provider's response: what it asserts, or why it is refused. */
@@ -30,4 +31,14 @@ export function readOutcome(text: string): SsoOutcome {
       once: once && { ...once, until: new Date(once.until) },
     },
   };
+}
+
+/**
+ * The hash of the session name in an answer, if no other session will ever have that name: in SAML it can be a small
+ * number that comes again (SAML 2.0 Core §2.7.2).
+ */
+export function lastingNameIn(outcome: SsoOutcome): Buffer | null {
+  if ('refusal' in outcome || outcome.assertion.handle.protocol !== 'oidc') return null;
+  const { sessionIndex } = outcome.assertion;
+  return sessionIndex === null ? null : hashSecret(sessionIndex);
 }

@@ -39,15 +39,10 @@ export async function endProviderSessions(
 ): Promise<void> {
   const { id: connectionId, accountId } = connection;
   const { subject, sessionIndexes, ifUnknown } = ended;
-  const withdrawn: Assertion[] = [];
   const withdraw = (which: EndedAtProvider) =>
-    requests.withdraw(tx, connection, (assertion) => {
-      const isOne = isMeant(assertion, which);
-      if (isOne) withdrawn.push(assertion);
-      return isOne;
-    });
+    requests.withdraw(tx, connection, (assertion) => isMeant(assertion, which));
   // Done first: it waits for sign-ins that are being completed, whose sessions are then found below.
-  await withdraw(ended);
+  const withdrawn = await withdraw(ended);
   const known = (where: FindOptionsWhere<SsoSession>) =>
     tx.find(SsoSession, { where: { connectionId, ...where }, select: { id: true, linkId: true } });
   const named = { indexHash: In(sessionIndexes.map(hashSecret)) };

@@ -12,7 +12,7 @@ import { connectionToBeginAt } from '../sso-connections/find.js';
 import type { NamedProvider } from '../sso-connections/provider.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { rememberedFor, requestLife } from './lifetimes.js';
-import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
+import { answerContext, lastingNameIn, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
 
 export type SsoPurpose = SsoRequest['purpose'];
 
@@ -242,17 +242,22 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
      * Withdraws responses of a connection's provider that no browser has collected yet: it is then refused. Waits for
      * sign-ins that are being completed. In a transaction of the system.
      * @param isMeant whether a response is one of them
+     * @returns what those assert
      */
     async withdraw(
       tx: EntityManager,
       { id: connectionId }: Pick<SsoConnection, 'id'>,
       isMeant: (assertion: Assertion) => boolean,
-    ): Promise<void> {
+    ): Promise<Assertion[]> {
+      const meant: Assertion[] = [];
       const rows = await tx.query<{ id: string; sealedAnswer: string }[]>(answeredText, [connectionId, now()]);
       for (const { id, sealedAnswer } of rows) {
         const outcome = readOutcome(sealing.open(sealedAnswer, answerContext(id)));
-        if ('assertion' in outcome && isMeant(outcome.assertion)) await storeOutcome(inTransaction(tx), id, withdrawn);
+        if (!('assertion' in outcome) || !isMeant(outcome.assertion)) continue;
+        await storeOutcome(inTransaction(tx), id, withdrawn);
+        meant.push(outcome.assertion);
       }
+      return meant;
     },
 
     /** Completes a request, once, in the transaction of what follows from it. */
@@ -282,16 +287,6 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       });
     },
   };
-}
-
-/**
- * The hash of the session name in an answer, if no other session will ever have that name: in SAML it can be a small
- * number that comes again (SAML 2.0 Core §2.7.2).
- */
-function lastingNameIn(outcome: SsoOutcome): Buffer | null {
-  if ('refusal' in outcome || outcome.assertion.handle.protocol !== 'oidc') return null;
-  const { sessionIndex } = outcome.assertion;
-  return sessionIndex === null ? null : hashSecret(sessionIndex);
 }
 
 export type SsoRequests = ReturnType<typeof createSsoRequests>;
