@@ -41,6 +41,13 @@ async function startAnew({ until = /^Sign in to / as string | RegExp } = {}) {
   await heading(until).waitFor();
 }
 
+/** Signs a person in anew, as far as the page of the second step. */
+async function startChallenge(person: Person) {
+  await startAnew();
+  await fillIn(page, person);
+  await heading('Confirm that it is you').waitFor();
+}
+
 /** Simulates a browser that suggests no passkeys, so that only the button requests one. */
 const withoutSuggestions = () =>
   page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false');
@@ -82,9 +89,7 @@ test('a security key is set up as the first factor, and requested at the next si
   expect(await key.count()).toBe(1);
   expect(await claim('amr').textContent()).toMatch(/pwd.*hwk.*mfa/);
 
-  await startAnew();
-  await fillIn(page, site.data.ana);
-  await heading('Confirm that it is you').waitFor();
+  await startChallenge(site.data.ana);
   await expectNoBarriers();
   await button('Continue').click();
   await heading('Hello, Ana Example').waitFor();
@@ -95,9 +100,7 @@ test('a device that was remembered is not asked again', async () => {
   await arrive();
   await plugIn(page, 'security-key');
   // The key of the earlier test: this browser has none that fits, so a recovery code replaces it.
-  await startAnew();
-  await fillIn(page, site.data.ana);
-  await heading('Confirm that it is you').waitFor();
+  await startChallenge(site.data.ana);
   await button(/recovery code/i).click();
   await page.getByLabel('Recovery code').fill(anasCodes.pop() as string);
   await page.getByLabel(/Do not ask again/).check();
@@ -236,9 +239,7 @@ test('a passkey that the service does not know is refused, in the browser’s la
 test('a box that was ticked beside the key or a mailed code stays ticked for whatever comes next', async () => {
   await arrive();
   await plugIn(page, 'security-key');
-  await startAnew();
-  await fillIn(page, site.data.ana);
-  await heading('Confirm that it is you').waitFor();
+  await startChallenge(site.data.ana);
   const tick = page.getByLabel(/Do not ask again/);
   await tick.check();
   await button('Recovery code').click();
@@ -267,9 +268,7 @@ test('a person who comes back to the page of the key goes on with the session, o
   await plugIn(page, 'platform');
   await forget(site.data.ben);
   await enroll(site.data.ben);
-  await startAnew();
-  await fillIn(page, site.data.ben);
-  await heading('Confirm that it is you').waitFor();
+  await startChallenge(site.data.ben);
   await button('Continue').click();
   await heading('Hello, Ben Example').waitFor();
 
@@ -298,9 +297,7 @@ test('a page of the key that was left open too long leads to a new sign-in', asy
     await page.getByRole('link', { name: 'Sign in again' }).click();
     await heading(/^Sign in to /).waitFor();
   };
-  await startAnew();
-  await fillIn(page, site.data.ana);
-  await heading('Confirm that it is you').waitFor();
+  await startChallenge(site.data.ana);
   await isOver();
 
   await forget(site.data.ben);
@@ -314,9 +311,7 @@ test('a page of the key that was left open too long leads to a new sign-in', asy
 test('the page stays usable when the service is away during the key’s request', async () => {
   await arrive();
   await plugIn(page, 'security-key');
-  await startAnew();
-  await fillIn(page, site.data.ana);
-  await heading('Confirm that it is you').waitFor();
+  await startChallenge(site.data.ana);
   await page.route('**/oauth/mfa/webauthn/options', (route) => route.abort());
   await button('Continue').click();
   await page.getByRole('alert').filter({ hasText: 'That did not work' }).waitFor();
@@ -380,9 +375,7 @@ test('a valid key of a kind that the Environment does not allow leads to the pag
     );
   await allow('{totp}');
   try {
-    await startAnew();
-    await fillIn(page, site.data.ben);
-    await heading('Confirm that it is you').waitFor();
+    await startChallenge(site.data.ben);
     await button('Continue').click();
     await heading('Protect your sign-in').waitFor();
     await button('Authenticator app').waitFor();

@@ -18,8 +18,8 @@ export async function unlessAway<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the Temporal UI reads to offer signals and updates to send. */
-export interface Messages {
+/** What the Temporal UI shows of a running workflow, and offers to send to it. */
+interface Shown {
   /** The sentence about its state. */
   currentDetails: string;
   definition: Partial<Record<'signalDefinitions' | 'updateDefinitions', { name: string; description?: string }[]>>;
@@ -29,8 +29,8 @@ export interface Messages {
 export const creatingUpdates = ['confirm', 'resume'];
 
 /** Returns what the Temporal UI shows of a running workflow. */
-export const shownOf = (handle: WorkflowHandle): Promise<Messages> =>
-  unlessAway(() => handle.query<Messages>('__temporal_workflow_metadata'));
+export const shownOf = (handle: WorkflowHandle): Promise<Shown> =>
+  unlessAway(() => handle.query<Shown>('__temporal_workflow_metadata'));
 
 /** Returns the names of the signals and updates that a running workflow offers. */
 export async function messagesOf(handle: WorkflowHandle) {

@@ -1,5 +1,5 @@
 import * as workflows from '../../workflows/index.js';
-import { creatingUpdates, type Messages, messagesOf, sendUndecodable } from '../support/by-hand.js';
+import { creatingUpdates, messagesOf, sendUndecodable, shownOf } from '../support/by-hand.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -13,7 +13,7 @@ afterAll(() => temporal.stop());
 
 test.each(Object.keys(workflows))('each message to %s describes what it does when sent by hand', async (name) => {
   const handle = await temporal.client.workflow.start(name, { taskQueue, workflowId: name, args: [{}] });
-  const { definition } = await handle.query<Messages>('__temporal_workflow_metadata');
+  const { definition } = await shownOf(handle);
   const messages = [...(definition.signalDefinitions ?? []), ...(definition.updateDefinitions ?? [])];
   expect(messages.filter(({ description }) => !description)).toEqual([]);
   const creating = messages.filter(({ name: message }) => creatingUpdates.includes(message));

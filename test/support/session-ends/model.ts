@@ -85,8 +85,6 @@ export interface Ended {
 export class Model {
   sessions: Session[] = [];
   providerSessions: ProviderSession[] = [];
-  /** Those of accepted answers for which no browser has come. */
-  coming: ProviderSession[] = [];
   /** The logout tokens that are due since they were last taken. */
   due: Told[] = [];
 
@@ -160,20 +158,23 @@ export class Model {
     for (const grant of theirs.flatMap(({ grants }) => grants)) if (grant.to === from) grant.isAlive = false;
   }
 
-  /** A provider reports sessions of its own as over. */
-  endByProvider(by: Connection, { of, indexes, ifUnknown }: Ended): void {
+  /**
+   * A provider reports sessions of its own as over.
+   * @param coming those of accepted answers that still wait for their browsers
+   */
+  endByProvider(by: Connection, { of, indexes, ifUnknown }: Ended, coming: readonly ProviderSession[]): void {
     const isTheirs = (one: ProviderSession) => one.by === by && (of === null || one.of === of);
     // An answer that was withdrawn before is known no longer.
-    const all = [...this.providerSessions, ...this.coming.filter(({ isOver }) => !isOver)].filter(isTheirs);
+    const all = [...this.providerSessions, ...coming.filter(({ isOver }) => !isOver)].filter(isTheirs);
     const named = all.filter((one) => !one.isForgotten && one.index !== null && indexes.includes(one.index));
     const unnamed = all.filter(({ index }) => index === null);
     const isEverything = of !== null && (indexes.length === 0 || (named.length === 0 && ifUnknown === 'all'));
     const meant = isEverything ? all : named.length > 0 || of === null ? named : unnamed;
     for (const one of meant) one.isOver = true;
     // An answer that names no session may be about any of the person's.
-    if (of !== null) for (const one of this.coming) if (isTheirs(one) && one.index === null) one.isOver = true;
+    if (of !== null) for (const one of coming) if (isTheirs(one) && one.index === null) one.isOver = true;
     // The name of an OpenID provider's session is never used again, whoever the token says it belongs to.
-    for (const one of this.coming)
+    for (const one of coming)
       if (by.type === 'oidc' && one.by === by && one.index !== null && indexes.includes(one.index)) one.isOver = true;
     this.end(this.sessions.filter(({ came }) => came.some((one) => meant.includes(one))));
   }

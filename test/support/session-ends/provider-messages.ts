@@ -7,11 +7,12 @@ import { type LiveConnection, type LivePerson, samlResponsesAt, type World } fro
 const logoutEvent = { 'http://schemas.openid.net/event/backchannel-logout': {} };
 
 /** Draws whom a provider speaks of, and a session that it names: mostly one that it has begun, or the one last awaited. */
-function someEnd({ random, people, model }: World, by: LiveConnection) {
-  const coming = model.coming.filter((one) => one.by === by).at(-1);
-  const awaited = random.below(3) > 0 ? coming : undefined;
+function someEnd(it: World, by: LiveConnection) {
+  const { random, people, model } = it;
+  const coming = it.coming.map(({ came }) => came).filter((one) => one.by === by);
+  const awaited = random.below(3) > 0 ? coming.at(-1) : undefined;
   const of = (awaited?.of ?? random.of(people.filter((one) => one.by === by))) as LivePerson;
-  const all = [...model.providerSessions, ...model.coming].filter((one) => one.by === by);
+  const all = [...model.providerSessions.filter((one) => one.by === by), ...coming];
   const of1 = awaited ?? random.of(all.filter((one) => random.below(4) === 0 || one.of === of).slice(-6));
   const index = random.below(6) === 0 ? `_never-${randomUUID()}` : (of1?.index ?? null);
   return { of, index, owner: of1?.of as LivePerson | undefined };
@@ -23,10 +24,9 @@ const forget = (it: World, index: string | null, of: LivePerson | null) => {
 
 /** A provider reports sessions as over, when answers that nobody came for in time are known no longer. */
 function report(it: World, by: LiveConnection, ended: Ended): void {
-  const { model, coming, now } = it;
-  const late = coming.filter(({ endsAt }) => now() >= endsAt).map(({ came }) => came);
-  model.coming = model.coming.filter((one) => !late.includes(one));
-  model.endByProvider(by, ended);
+  const inTime = it.coming.filter(({ endsAt }) => it.now() < endsAt);
+  const coming = inTime.map(({ came }) => came);
+  it.model.endByProvider(by, ended, coming);
 }
 
 /** The SAML provider reports a sign-out of its own, or something comes that looks like it. */

@@ -12,7 +12,7 @@ const requestLife = minutes(10);
  * Mostly the provider says something meanwhile.
  */
 export async function isAnswered(it: World): Promise<string> {
-  const { random, people, places, service, model } = it;
+  const { random, people, places, service } = it;
   const of = random.of(people.filter(({ by }) => by !== null)) as LivePerson;
   const to = random.of(it.applications.filter(({ place }) => place === places[0]));
   const visit: Visit = { browser: service.browser(), to };
@@ -21,7 +21,6 @@ export async function isAnswered(it: World): Promise<string> {
   const endsAt = it.now() + requestLife;
   const link = await answered(it, visit, of, { index: came.index, challenge });
   it.coming.push({ visit, of, came, link, verifier, endsAt });
-  model.coming.push(came);
   const said = random.below(3) > 0 ? await (of.by?.type === 'saml' ? samlLogout : openIdLogout)(it) : 'nothing';
   const then = random.below(2) === 0 ? await comesForIt(it, it.coming.at(-1)) : 'is awaited';
   return `${of.email} by ${of.by?.type} ${came.index}, provider: ${said}, browser: ${then}`;
@@ -32,7 +31,6 @@ export async function comesForIt(it: World, one = it.random.of(it.coming)): Prom
   const { model, now } = it;
   if (!one) return 'nobody';
   it.coming = it.coming.filter((other) => other !== one);
-  model.coming = model.coming.filter((other) => other !== one.came);
   const { visit, of, came, verifier } = one;
   const { browser, to } = visit;
   const completed = await browser.get(one.link);
